@@ -427,6 +427,7 @@ pub enum Opcode {
 }
 
 /// The table, in the order of [`Opcode`].
+#[rustfmt::skip]
 pub const OPCODES: &[OpInfo] = &[
     row(Opcode::Arl, "ARL", &[], 1, Shape::Comp, Ty::I, &[Ty::F], Effect::Pure, false, Era::Current, Eval::None, ""),
     row(Opcode::Mov, "MOV", &[], 1, Shape::Comp, Ty::Any, &[Ty::Any], Effect::Pure, false, Era::Current, Eval::None, ""),
@@ -671,9 +672,9 @@ pub const OPCODES: &[OpInfo] = &[
     row(Opcode::Lod, "LOD", &[], 1, Shape::Tex, Ty::Any, &[Ty::F, Ty::F, Ty::F], Effect::Pure, true, Era::Current, Eval::None, ""),
     row(Opcode::AtomincWrap, "ATOMINC_WRAP", &[], 1, Shape::Mem, Ty::Any, &[Ty::Any, Ty::U, Ty::U], Effect::Write, false, Era::Current, Eval::None, ""),
     row(Opcode::AtomdecWrap, "ATOMDEC_WRAP", &[], 1, Shape::Mem, Ty::Any, &[Ty::Any, Ty::U, Ty::U], Effect::Write, false, Era::Current, Eval::None, ""),
-    row(Opcode::Shr, "SHR", &[], 1, Shape::Comp, Ty::I, &[Ty::I, Ty::U], Effect::Pure, false, Era::First, Eval::None, ""),
+    row(Opcode::Shr, "SHR", &[], 1, Shape::Chan, Ty::I, &[Ty::I, Ty::U], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Swz, "SWZ", &[], 1, Shape::Comp, Ty::Any, &[Ty::Any], Effect::Pure, false, Era::First, Eval::None, ""),
-    row(Opcode::Noise1, "NOISE1", &[], 1, Shape::Repl, Ty::F, &[Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
+    row(Opcode::Noise1, "NOISE1", &[], 1, Shape::Chan, Ty::F, &[Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Noise2, "NOISE2", &[], 1, Shape::Chan, Ty::F, &[Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Noise3, "NOISE3", &[], 1, Shape::Chan, Ty::F, &[Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Noise4, "NOISE4", &[], 1, Shape::Chan, Ty::F, &[Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
@@ -685,7 +686,7 @@ pub const OPCODES: &[OpInfo] = &[
     row(Opcode::Endfor, "ENDFOR", &[], 1, Shape::None, Ty::F, &[], Effect::Flow, false, Era::First, Eval::None, ""),
     row(Opcode::LoadMs, "LOAD_MS", &[], 1, Shape::Tex, Ty::Any, &[Ty::I, Ty::Any], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Resinfo, "RESINFO", &[], 1, Shape::Tex, Ty::U, &[Ty::U, Ty::Any], Effect::Pure, false, Era::First, Eval::None, ""),
-    row(Opcode::Ifc, "IFC", &[], 0, Shape::None, Ty::F, &[Ty::F, Ty::F], Effect::Flow, false, Era::First, Eval::None, ""),
+    row(Opcode::Ifc, "IFC", &[], 0, Shape::None, Ty::F, &[Ty::F], Effect::Flow, false, Era::First, Eval::None, ""),
     row(Opcode::Bra, "BRA", &[], 0, Shape::None, Ty::F, &[], Effect::Flow, false, Era::First, Eval::None, ""),
     row(Opcode::Sfl, "SFL", &[], 1, Shape::Repl, Ty::F, &[Ty::F, Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
     row(Opcode::Str, "STR", &[], 1, Shape::Repl, Ty::F, &[Ty::F, Ty::F], Effect::Pure, false, Era::First, Eval::None, ""),
@@ -706,12 +707,15 @@ pub const OPCODES: &[OpInfo] = &[
     row(Opcode::Pusha, "PUSHA", &[], 0, Shape::None, Ty::Any, &[Ty::I], Effect::Flow, false, Era::Legacy, Eval::None, ""),
     row(Opcode::Popa, "POPA", &[], 1, Shape::None, Ty::I, &[], Effect::Flow, false, Era::Legacy, Eval::None, ""),
     row(Opcode::Sad, "SAD", &[], 1, Shape::Comp, Ty::U, &[Ty::U, Ty::U, Ty::U], Effect::Pure, false, Era::Legacy, Eval::None, ""),
-    row(Opcode::TxqLz, "TXQ_LZ", &[], 1, Shape::Tex, Ty::U, &[Ty::U, Ty::Any], Effect::Pure, false, Era::Legacy, Eval::None, ""),
+    row(Opcode::TxqLz, "TXQ_LZ", &[], 1, Shape::Tex, Ty::U, &[Ty::Any], Effect::Pure, false, Era::Legacy, Eval::None, ""),
     row(Opcode::Breakc, "BREAKC", &[], 0, Shape::None, Ty::F, &[Ty::F], Effect::Flow, false, Era::Legacy, Eval::None, ""),
     row(Opcode::Dfracexp, "DFRACEXP", &[], 2, Shape::Other, Ty::D, &[Ty::D], Effect::Pure, false, Era::Legacy, Eval::None, ""),
 ];
 
-#[allow(clippy::too_many_arguments, reason = "one argument a column of the table")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one argument a column of the table"
+)]
 const fn row(
     op: Opcode,
     name: &'static str,
@@ -726,7 +730,21 @@ const fn row(
     eval: Eval,
     doc: &'static str,
 ) -> OpInfo {
-    OpInfo { op, name, aliases, dsts, srcs: src_ty.len() as u8, shape, dst_ty, src_ty, effect, quad, era, eval, doc }
+    OpInfo {
+        op,
+        name,
+        aliases,
+        dsts,
+        srcs: src_ty.len() as u8,
+        shape,
+        dst_ty,
+        src_ty,
+        effect,
+        quad,
+        era,
+        eval,
+        doc,
+    }
 }
 
 impl Opcode {
@@ -742,7 +760,10 @@ impl Opcode {
     pub fn from_name(name: &str) -> Option<Opcode> {
         use std::sync::LazyLock;
         static MAP: LazyLock<rustc_hash::FxHashMap<&'static str, Opcode>> = LazyLock::new(|| {
-            OPCODES.iter().flat_map(|i| i.aliases.iter().chain([&i.name]).map(|n| (*n, i.op))).collect()
+            OPCODES
+                .iter()
+                .flat_map(|i| i.aliases.iter().chain([&i.name]).map(|n| (*n, i.op)))
+                .collect()
         });
         MAP.get(name).copied()
     }
