@@ -1,0 +1,24 @@
+//! What a program costs and where it fits.
+//!
+//! * [`Target`]: limits and habits of a consumer, as data.
+//! * [`count`]: exact counters over a [`tgsi::Program`].
+//! * [`Cost`]: the order in which two programs for one target compare.
+//! * [`fit_report`]: every limit a program exceeds, as "needs N of M".
+//! * [`virgl_introduces`]: what an output contains that virglrenderer would drop
+//!   or mistranslate and that its input did not contain.
+//!
+//! *Invariant*: nothing here knows of an optimiser; everything is a pure function of syntax.
+
+mod cost;
+mod count;
+mod indirections;
+mod target;
+mod tokens;
+mod virgl;
+
+pub use cost::Cost;
+pub use count::{Class, Counts, class, count};
+pub use indirections::{IndirectionModel, indirections};
+pub use target::{Excess, Limits, TARGETS, Target, fit_report};
+pub use tokens::token_count;
+pub use virgl::{dropped_by_virgl, virgl_introduces};
