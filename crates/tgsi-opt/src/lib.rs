@@ -1,0 +1,81 @@
+//! The optimiser as a library: what drivers and tools call.
+//!
+//! ```text
+//! let outcome = tgsi_opt::optimize(&program, &Options::default());
+//! print!("{}", tgsi::print(&outcome.program, &dialect));
+//! ```
+//!
+//! *Invariant*: no function here reads a clock, a file or the environment. Times come through
+//! [`Options::now`], dumps leave through [`Observer`].
+
+mod emit;
+mod options;
+mod pipeline;
+
+pub use emit::{emit_dot, emit_ir};
+pub use options::{Level, Options, PassInfo, PassSpec};
+pub use pipeline::{optimize, optimize_with, passes};
+
+use tgsi::Program;
+use tgsi_target::Counts;
+
+/// Watches the passes of one optimisation.
+pub trait Observer {
+    /// Called after each run of a pass.
+    fn pass(&mut self, event: &PassEvent<'_>);
+}
+
+/// One run of a pass.
+pub struct PassEvent<'a> {
+    /// Name of the pass.
+    pub name: &'a str,
+    /// Which round of the pipeline, from 1.
+    pub round: u32,
+    /// Whether it changed anything.
+    pub changed: bool,
+    /// How long it took by [`Options::now`], in nanoseconds.
+    pub nanos: u64,
+    /// The state after the pass as text; costs something only when called.
+    pub dump: &'a dyn Fn() -> String,
+}
+
+/// What became of one program.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The result: the optimised program, or the input where nothing better was found.
+    pub program: Program,
+    /// Counts of the input.
+    pub before: Counts,
+    /// Counts of the result.
+    pub after: Counts,
+    /// Whether the result is the input.
+    pub unchanged: bool,
+    /// Why the input was returned although optimisation was asked for, if it was not by choice.
+    pub fallback: Option<Fallback>,
+    /// Rounds of the pipeline that ran.
+    pub rounds: u32,
+    /// A lower bound of the temporaries that the result's instructions need, where one is known.
+    pub temps_bound: Option<u32>,
+    /// Total nanoseconds by pass, in the order in which passes first ran.
+    pub pass_times: Vec<(&'static str, u64)>,
+}
+
+/// A return to the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// What kind of reason.
+    pub kind: FallbackKind,
+    /// The pass or stage that gave up.
+    pub stage: String,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+/// Kinds of [`Fallback`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FallbackKind {
+    /// The program holds something the optimiser does not take on; nothing is wrong with either.
+    Unsupported,
+    /// A result was made but a check refused it: a fault of the optimiser.
+    Unverified,
+}
