@@ -1,0 +1,390 @@
+//! The allocator.
+//!
+//! # Algorithm
+//!
+//! One run takes the virtual registers in some order and puts each into the
+//! temporary that fits best: all lanes find distinct channels that are free for
+//! their whole live ranges, and the fewest channels free over the register's life
+//! are left over; ties go to the temporary whose other contents die closest to
+//! the register's own death, then to the lowest number. A new temporary is opened
+//! only if no old one fits.
+//!
+//! 1. Arrays take the lowest numbers.
+//! 2. Runs in fixed orders: by first point (program order); by width; by length;
+//!    registers that live long first, then program order.
+//! 3. While the best result is above the lower bound: up to `restarts` further
+//!    runs. A run may open one temporary fewer than the best so far; when it
+//!    fails, the register that found no place moves forward in the order, and
+//!    some registers are swapped at random, so that the next run fails elsewhere.
+//! 4. Temporaries are renumbered by first use.
+//!
+//! # Cost
+//!
+//! A run costs O(log slots * temporaries / 16) for each distinct live segment and
+//! O(temporaries / 16) word operations for each register plus a few operations
+//! for each temporary with room; memory is O(slots * temporaries / 16) words.
+
+use crate::bounds::lower_bounds_with;
+use crate::occupancy::{Occupancy, TEMPS_PER_WORD};
+use crate::prepare::{Item, Prepared, matching, prepare};
+use crate::rng::Rng;
+use crate::{AllocError, Assignment, Options, Placed, Point, Problem};
+
+/// Further restarts when the result misses the limit but the bound does not: not
+/// fitting costs the program, so more time is well spent.
+const RESTARTS_OVER_LIMIT: u32 = 256;
+
+/// Places every array and virtual register of `problem`.
+///
+/// # Errors
+///
+/// [`AllocError::OverLimit`] if the best assignment found has more temporaries
+/// than [`Options::limit`]; the other errors for problems that break the rules of
+/// their types.
+pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, AllocError> {
+    let prepared = prepare(problem)?;
+    let packing = lower_bounds_with(problem, options).packing;
+    let goal = packing.saturating_sub(prepared.array_temps);
+    let room = options
+        .limit
+        .map(|limit| limit.saturating_sub(prepared.array_temps));
+
+    let mut search = Search::new(&prepared, options, goal);
+    search.fixed_orders();
+    search.restarts(options.restarts);
+    if room.is_some_and(|room| goal <= room && search.best > room) {
+        search.goal = room.unwrap_or(goal);
+        search.restarts(RESTARTS_OVER_LIMIT);
+    }
+
+    let needed = prepared.array_temps.saturating_add(search.best);
+    match options.limit {
+        Some(limit) if needed > limit => Err(AllocError::OverLimit {
+            needed,
+            limit,
+            bound: packing,
+        }),
+        _ => Ok(finish(&prepared, search.best_place, search.best)),
+    }
+}
+
+/// Numbers the temporaries by first use, after the arrays.
+fn finish(prepared: &Prepared, mut place: Vec<Placed>, temps: u32) -> Assignment {
+    let mut first = vec![(Point::MAX, u32::MAX, 0u32); temps as usize];
+    for (index, (placed, item)) in place.iter().zip(&prepared.items).enumerate() {
+        if let Some(entry) = first.get_mut(placed.temp as usize) {
+            *entry = (*entry).min((item.start, index as u32, placed.temp));
+        }
+    }
+    first.sort_unstable();
+    let mut number = vec![0u32; temps as usize];
+    for (new, &(_, _, old)) in first.iter().enumerate() {
+        number[old as usize] = prepared.array_temps + new as u32;
+    }
+    for placed in &mut place {
+        placed.temp = number[placed.temp as usize];
+    }
+    Assignment {
+        place,
+        array_base: prepared.array_base.clone(),
+        temps: prepared.array_temps + temps,
+    }
+}
+
+/// The state of the search for a good order.
+struct Search<'a> {
+    prepared: &'a Prepared,
+    run: Run<'a>,
+    rng: Rng,
+    /// Stop at this many temporaries.
+    goal: u32,
+    /// Temporaries of the best result; arrays do not count.
+    best: u32,
+    best_place: Vec<Placed>,
+    /// Indices of items; kept between restarts.
+    order: Vec<u32>,
+}
+
+impl<'a> Search<'a> {
+    fn new(prepared: &'a Prepared, options: &Options, goal: u32) -> Search<'a> {
+        Search {
+            prepared,
+            run: Run::new(prepared, goal, options.separate_precise),
+            rng: Rng::new(options.seed),
+            goal,
+            best: u32::MAX,
+            best_place: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Runs in `order`; the position of the item that did not fit below the best
+    /// result so far, if any.
+    fn attempt(&mut self) -> Option<usize> {
+        let failed = self.run.run(&self.order, self.best.saturating_sub(1));
+        if failed.is_none() {
+            self.best = self.run.opened;
+            self.best_place.clone_from(&self.run.place);
+        }
+        failed
+    }
+
+    /// Sorts by `key` and runs, unless the goal has been reached.
+    fn attempt_by<K: Ord>(&mut self, key: impl Fn(&Item) -> K) {
+        if self.best <= self.goal {
+            return;
+        }
+        let items = &self.prepared.items;
+        self.order.clear();
+        self.order.extend(0..items.len() as u32);
+        self.order.sort_by_key(|&i| key(&items[i as usize]));
+        self.attempt();
+    }
+
+    fn fixed_orders(&mut self) {
+        let length = |item: &Item| item.end.saturating_sub(item.start);
+        let longest = self.prepared.items.iter().map(length).max().unwrap_or(0);
+        let narrow = |item: &Item| 4 - item.width;
+        // The first run has no cap and always succeeds.
+        self.attempt_by(|i| (i.start, narrow(i), Point::MAX - i.end));
+        self.attempt_by(|i| {
+            (
+                length(i) <= longest / 4,
+                i.start,
+                narrow(i),
+                Point::MAX - i.end,
+            )
+        });
+        self.attempt_by(|i| (narrow(i), i.start, Point::MAX - i.end));
+        self.attempt_by(|i| (Point::MAX - length(i), narrow(i), i.start));
+    }
+
+    /// Up to `count` runs in orders improved from failures.
+    fn restarts(&mut self, count: u32) {
+        let items = &self.prepared.items;
+        self.order.clear();
+        self.order.extend(0..items.len() as u32);
+        self.order.sort_by_key(|&i| {
+            let item = &items[i as usize];
+            (item.start, 4 - item.width, Point::MAX - item.end)
+        });
+        for _ in 0..count {
+            if self.best <= self.goal {
+                return;
+            }
+            if let Some(at) = self.attempt() {
+                self.move_forward(at);
+            }
+        }
+    }
+
+    /// Moves the item at position `at` to a random place before it, and swaps a
+    /// neighbouring pair at random.
+    fn move_forward(&mut self, at: usize) {
+        let to = self.rng.below(at as u32) as usize;
+        if let Some(part) = self.order.get_mut(to..=at) {
+            part.rotate_right(1);
+        }
+        let len = self.order.len() as u32;
+        if len > 1 {
+            let swap = self.rng.below(len - 1) as usize;
+            self.order.swap(swap, swap + 1);
+        }
+    }
+}
+
+/// One run and its scratch memory.
+struct Run<'a> {
+    prepared: &'a Prepared,
+    separate: bool,
+    occupancy: Occupancy,
+    /// Temporaries in use.
+    opened: u32,
+    /// Last death in each temporary.
+    death: Vec<Point>,
+    /// All four bits of each temporary that holds precise registers.
+    precise: Vec<u64>,
+    place: Vec<Placed>,
+    /// Busy channels of each group, `words` a group.
+    busy: Vec<u64>,
+}
+
+/// The low bit of each temporary's four.
+const EACH_TEMP: u64 = 0x1111_1111_1111_1111;
+
+impl<'a> Run<'a> {
+    fn new(prepared: &'a Prepared, goal: u32, separate: bool) -> Run<'a> {
+        let words = (goal / TEMPS_PER_WORD + 1) as usize;
+        Run {
+            prepared,
+            separate,
+            occupancy: Occupancy::new(prepared.slots, words),
+            opened: 0,
+            death: Vec::new(),
+            precise: vec![0; words],
+            place: vec![
+                Placed {
+                    temp: 0,
+                    chans: [Placed::NO_LANE; 4]
+                };
+                prepared.items.len()
+            ],
+            busy: vec![0; 4 * words],
+        }
+    }
+
+    /// Places all items in `order` into at most `cap` temporaries; the position of
+    /// the first that does not fit, if any.
+    fn run(&mut self, order: &[u32], cap: u32) -> Option<usize> {
+        self.occupancy.clear();
+        self.precise.fill(0);
+        self.death.clear();
+        self.opened = 0;
+        let prepared = self.prepared;
+        for (position, &index) in order.iter().enumerate() {
+            let item = &prepared.items[index as usize];
+            let temp = match self.best_fit(item) {
+                Some(temp) => temp,
+                None if self.opened < cap => self.open(item),
+                None => return Some(position),
+            };
+            self.put(index as usize, item, temp);
+        }
+        None
+    }
+
+    /// Opens a temporary for `item`.
+    fn open(&mut self, item: &Item) -> u32 {
+        let temp = self.opened;
+        self.opened += 1;
+        self.death.push(0);
+        let word = (temp / TEMPS_PER_WORD) as usize;
+        if word >= self.occupancy.words() {
+            let words = 2 * self.occupancy.words();
+            self.occupancy.grow(words);
+            self.precise.resize(words, 0);
+            self.busy = vec![0; 4 * words];
+        }
+        if item.precise {
+            self.precise[word] |= 0xf << (4 * (temp % TEMPS_PER_WORD));
+        }
+        temp
+    }
+
+    /// The open temporary that fits `item` best. Leaves the busy channels of each
+    /// group in `busy`.
+    fn best_fit(&mut self, item: &Item) -> Option<u32> {
+        let words = self.occupancy.words();
+        let groups = usize::from(item.groups);
+        for (group, busy) in self.busy.chunks_exact_mut(words).take(groups).enumerate() {
+            busy.fill(0);
+            self.occupancy
+                .busy(item.segs_of(self.prepared, group), busy);
+        }
+        let mut best = None;
+        let mut best_key = u64::MAX;
+        let used_words = self.opened.div_ceil(TEMPS_PER_WORD) as usize;
+        for word in 0..used_words {
+            let mut room = self.room(item, word);
+            while room != 0 {
+                let shift = room.trailing_zeros() & !3;
+                let temp = word as u32 * TEMPS_PER_WORD + shift / 4;
+                let left_over = (room >> shift & 0xf).count_ones();
+                room &= !(0xf << shift);
+                let apart = self.death[temp as usize].abs_diff(item.end);
+                let key = u64::from(left_over) << 32 | u64::from(apart);
+                if key < best_key && self.fits(item, word, shift) {
+                    best_key = key;
+                    best = Some(temp);
+                }
+            }
+        }
+        best
+    }
+
+    /// The channels of word `word` free for at least one lane, in temporaries that
+    /// may have enough of them and are of the right class.
+    fn room(&self, item: &Item, word: usize) -> u64 {
+        let words = self.occupancy.words();
+        let mut busy = self.busy[word];
+        for group in 1..usize::from(item.groups) {
+            busy &= self.busy[group * words + word];
+        }
+        let mut free = !busy;
+        let open = self.opened - word as u32 * TEMPS_PER_WORD;
+        if open < TEMPS_PER_WORD {
+            free &= (1 << (4 * open)) - 1;
+        }
+        if self.separate {
+            free &= if item.precise {
+                self.precise[word]
+            } else {
+                !self.precise[word]
+            };
+        }
+        let enough = at_least(free, item.width);
+        free & (enough * 0xf)
+    }
+
+    /// The channels each lane may take in the temporary at `shift` of `word`.
+    fn masks(&self, item: &Item, word: usize, shift: u32) -> [u8; 4] {
+        let words = self.occupancy.words();
+        let mut masks = item.allowed;
+        for (mask, &group) in masks.iter_mut().zip(&item.group_of) {
+            let busy = self.busy[usize::from(group) * words + word] >> shift;
+            *mask &= !(busy as u8);
+        }
+        masks
+    }
+
+    /// Whether the lanes find distinct channels.
+    fn fits(&self, item: &Item, word: usize, shift: u32) -> bool {
+        if item.groups == 1 && !item.constrained {
+            return true;
+        }
+        let masks = self.masks(item, word, shift);
+        matching(usize::from(item.width), &masks, item.follows, &[0, 1, 2, 3]).is_some()
+    }
+
+    /// Puts `item` into `temp`, where it fits.
+    fn put(&mut self, index: usize, item: &Item, temp: u32) {
+        let word = (temp / TEMPS_PER_WORD) as usize;
+        let shift = 4 * (temp % TEMPS_PER_WORD);
+        let masks = self.masks(item, word, shift);
+        let mut preference = self.prepared.preference;
+        if self.prepared.pairs {
+            // Break into a free half last.
+            let free = masks[0] | masks[1] | masks[2] | masks[3];
+            preference.sort_by_key(|&c| free >> (c ^ 1) & 1);
+        }
+        let width = usize::from(item.width);
+        let Some(chans) = matching(width, &masks, item.follows, &preference) else {
+            return;
+        };
+        self.place[index] = Placed { temp, chans };
+        let death = &mut self.death[temp as usize];
+        *death = (*death).max(item.end);
+        let mut bits = [0u64; 4];
+        for (lane, &chan) in chans.iter().enumerate().take(width) {
+            bits[usize::from(item.group_of[lane])] |= 1 << (shift + u32::from(chan));
+        }
+        for (group, &bits) in bits.iter().enumerate().take(usize::from(item.groups)) {
+            self.occupancy
+                .mark(item.segs_of(self.prepared, group), word, bits);
+        }
+    }
+}
+
+/// The low bit of each group of four bits of `set` that has at least `count` (1 to
+/// 4) of them set.
+fn at_least(set: u64, count: u8) -> u64 {
+    let (b0, b1) = (set & EACH_TEMP, set >> 1 & EACH_TEMP);
+    let (b2, b3) = (set >> 2 & EACH_TEMP, set >> 3 & EACH_TEMP);
+    let (or_lo, and_lo, or_hi, and_hi) = (b0 | b1, b0 & b1, b2 | b3, b2 & b3);
+    match count {
+        0 | 1 => or_lo | or_hi,
+        2 => and_lo | and_hi | (or_lo & or_hi),
+        3 => (and_lo & or_hi) | (or_lo & and_hi),
+        _ => and_lo & and_hi,
+    }
+}
