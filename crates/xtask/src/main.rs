@@ -1,0 +1,26 @@
+//! Chores of the workspace: `cargo xtask COMMAND`.
+//!
+//! Nothing here is needed to build or to test the product.
+
+mod capture;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Chores of the workspace")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compile tests/corpus/src with Mesa and keep the TGSI it makes
+    Capture(capture::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().command {
+        Command::Capture(args) => capture::run(&args),
+    }
+}
