@@ -8,7 +8,9 @@
 
 pub mod ast;
 pub mod diag;
+pub mod eval;
 pub mod opcode;
+mod optable;
 pub mod usage;
 
 pub use ast::*;
