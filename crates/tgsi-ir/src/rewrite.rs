@@ -1,0 +1,513 @@
+//! Rebuilding a function: the frame that passes work in.
+//!
+//! A pass never edits values in place. It computes [`Edits`] on the old function
+//! and rebuilds: live values are interned again in topological order, through a
+//! rule that may return something simpler, then the tree is walked and copied.
+//! What nothing observable needs is not copied, so every rebuild also removes
+//! dead values, dead channels of multi-result operations and dead phis.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tgsi::usage::src_mask;
+use tgsi::Opcode;
+
+use crate::ir::*;
+
+/// Changes a pass asks of the rebuild.
+#[derive(Clone, Debug, Default)]
+pub struct Edits {
+    /// Old value to old value; the target precedes the source in the arena.
+    pub subst: FxHashMap<Value, Value>,
+    /// Effects that are dropped although their kind would keep them (overwritten stores).
+    pub dropped: rustc_hash::FxHashSet<Value>,
+}
+
+/// What a rule sees: an operation about to be interned, operands already rewritten.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Operation.
+    pub op: VOp,
+    /// `_PRECISE`.
+    pub precise: bool,
+    /// 64 bits wide.
+    pub wide: bool,
+    /// Operands in the new function.
+    pub args: Args,
+    /// Position in the source.
+    pub hint: LaneHint,
+}
+
+impl Node {
+    /// Interns the operation as it is.
+    pub fn intern(self, f: &mut Function) -> Value {
+        match self.op {
+            VOp::Half(h) => f.half(self.args[0], h, self.hint),
+            VOp::Pair => f.pair(self.args[0], self.args[1], self.hint),
+            _ => f.intern(self.op, self.precise, self.wide, self.args, self.hint),
+        }
+    }
+}
+
+/// The arm a branch surely takes: `Some(true)` for the first one.
+pub fn known_branch(f: &Function, item: &If) -> Option<bool> {
+    let w = f.as_imm(item.cond)?;
+    Some(if item.bits { w != 0 } else { f32::from_bits(w) != 0.0 })
+}
+
+/// Whether control never reaches what follows `item`.
+pub fn ends_body(f: &Function, item: &Item) -> bool {
+    match item {
+        Item::Depart(..) | Item::Repeat(..) => true,
+        Item::If(i) => match known_branch(f, i) {
+            Some(true) => i.then_args.is_none(),
+            Some(false) => i.else_args.is_none(),
+            None => i.then_args.is_none() && i.else_args.is_none(),
+        },
+        Item::Loop(l) => !l.exits,
+        Item::Switch(_) | Item::Effect(_) => false,
+    }
+}
+
+/// Calls `f` for each reachable item of a body, outer before inner, in order.
+pub fn walk<'a>(func: &Function, body: &'a Body, f: &mut dyn FnMut(&'a Item)) {
+    for item in &body.items {
+        f(item);
+        match item {
+            Item::If(i) => match known_branch(func, i) {
+                Some(true) => walk(func, &i.then, f),
+                Some(false) => walk(func, &i.els, f),
+                None => {
+                    walk(func, &i.then, f);
+                    walk(func, &i.els, f);
+                }
+            },
+            Item::Loop(l) => walk(func, &l.body, f),
+            Item::Switch(s) => s.cases.iter().for_each(|c| walk(func, &c.body, f)),
+            _ => {}
+        }
+        if ends_body(func, item) {
+            break;
+        }
+    }
+}
+
+/// The inputs of every phi, by reachable edge.
+#[derive(Clone, Debug, Default)]
+pub struct PhiInputs {
+    /// Phi to its inputs.
+    pub inputs: FxHashMap<Value, SmallVec<[Value; 4]>>,
+    /// Phis in the order of their regions.
+    pub order: Vec<Value>,
+}
+
+impl PhiInputs {
+    /// Collects them from the tree.
+    pub fn collect(f: &Function) -> PhiInputs {
+        let mut p = PhiInputs::default();
+        let mut results: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
+        let mut params: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
+        let mut add = |p: &mut PhiInputs, phis: &[Value], args: &[Value]| {
+            for (&phi, &a) in phis.iter().zip(args) {
+                let order = &mut p.order;
+                p.inputs
+                    .entry(phi)
+                    .or_insert_with(|| {
+                        order.push(phi);
+                        SmallVec::new()
+                    })
+                    .push(a);
+            }
+        };
+        walk(f, &f.body, &mut |item| match item {
+            Item::If(i) => {
+                let known = known_branch(f, i);
+                for (arm, args) in [(true, &i.then_args), (false, &i.else_args)] {
+                    if let Some(args) = args
+                        && known.is_none_or(|k| k == arm)
+                    {
+                        add(&mut p, &i.results, args);
+                    }
+                }
+            }
+            Item::Loop(l) => {
+                add(&mut p, &l.params, &l.inits);
+                if let Some(b) = &l.back {
+                    add(&mut p, &l.params, b);
+                }
+                results.insert(l.id, l.results.clone());
+                params.insert(l.id, l.params.clone());
+            }
+            Item::Switch(s) => {
+                for c in &s.cases {
+                    add(&mut p, &c.params, &c.entry);
+                    if let Some(fall) = &c.fall {
+                        add(&mut p, &c.params, fall);
+                    }
+                }
+                for args in [&s.end_args, &s.none_args].into_iter().flatten() {
+                    add(&mut p, &s.results, args);
+                }
+                results.insert(s.id, s.results.clone());
+            }
+            Item::Depart(id, args) => {
+                if let Some(r) = results.get(id) {
+                    add(&mut p, r, args);
+                }
+            }
+            Item::Repeat(id, args) => {
+                if let Some(r) = params.get(id) {
+                    add(&mut p, r, args);
+                }
+            }
+            Item::Effect(_) => {}
+        });
+        p
+    }
+}
+
+/// Which values are needed, by arena position, and which result channels of multi-result operations.
+pub struct Liveness {
+    /// Needed values.
+    pub live: Vec<bool>,
+    /// Result channels read, by multi number.
+    pub results: Vec<u8>,
+}
+
+/// Marks what effects, conditions and outputs need.
+pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
+    let mut l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
+    let mut stack: Vec<Value> = Vec::new();
+    walk(f, &f.body, &mut |item| match item {
+        Item::Effect(v) => {
+            let kind = f.as_multi(*v).map_or(MultiKind::Effect, |m| m.kind);
+            if matches!(kind, MultiKind::Effect | MultiKind::Store) && !edits.dropped.contains(v) {
+                stack.push(*v);
+            }
+        }
+        Item::If(i) => {
+            if known_branch(f, i).is_none() && has_effect(f, edits, i) {
+                stack.push(i.cond);
+            }
+        }
+        Item::Switch(s) => {
+            stack.push(s.selector);
+            stack.extend(s.cases.iter().filter_map(|c| c.label));
+        }
+        Item::Depart(FUNCTION, args) => stack.extend(args),
+        _ => {}
+    });
+    stack.extend(f.end_args.iter().flatten());
+    // A branch that only chooses between values is needed when one of its phis is.
+    let mut cond_of: FxHashMap<Value, Value> = FxHashMap::default();
+    walk(f, &f.body, &mut |item| {
+        if let Item::If(i) = item
+            && known_branch(f, i).is_none()
+        {
+            for &r in &i.results {
+                cond_of.insert(r, i.cond);
+            }
+        }
+    });
+    while let Some(v) = stack.pop() {
+        let v = edits.subst.get(&v).copied().map_or(v, |t| resolve(edits, t));
+        if std::mem::replace(&mut l.live[ix(v)], true) {
+            continue;
+        }
+        let d = &f.values[v];
+        if let VOp::Proj(c) = d.op
+            && let VOp::Multi(m) = f.values[d.args[0]].op
+        {
+            l.results[m.0 as usize] |= 1 << c;
+        }
+        if let VOp::Phi(_) = d.op {
+            stack.extend(phis.inputs.get(&v).into_iter().flatten());
+            stack.extend(cond_of.get(&v));
+        }
+        stack.extend(&d.args);
+    }
+    l
+}
+
+fn resolve(edits: &Edits, mut v: Value) -> Value {
+    while let Some(&t) = edits.subst.get(&v) {
+        v = t;
+    }
+    v
+}
+
+/// Whether an arm of a branch does more than compute values.
+fn has_effect(f: &Function, edits: &Edits, i: &If) -> bool {
+    let mut found = i.then_args.is_none() || i.else_args.is_none();
+    for arm in [&i.then, &i.els] {
+        walk(f, arm, &mut |item| {
+            found |= match item {
+                Item::Effect(v) => {
+                    let kind = f.as_multi(*v).map_or(MultiKind::Effect, |m| m.kind);
+                    matches!(kind, MultiKind::Effect | MultiKind::Store) && !edits.dropped.contains(v)
+                }
+                Item::Loop(_) | Item::Switch(_) | Item::Depart(..) | Item::Repeat(..) => true,
+                Item::If(_) => false,
+            };
+        });
+    }
+    found
+}
+
+/// Rebuilds a function under `edits`, passing each operation through `rule`.
+pub fn rebuild(old: &Function, edits: &Edits, rule: &mut dyn FnMut(&mut Function, Node) -> Value) -> Function {
+    let phis = PhiInputs::collect(old);
+    let live = liveness(old, edits, &phis);
+    let mut b = Rebuild { old, live: &live, edits, new: old.successor(), map: vec![None; old.values.len()], scopes: Vec::new() };
+    for (v, d) in old.values.iter() {
+        if let Some(&t) = edits.subst.get(&v) {
+            b.map[ix(v)] = b.map[ix(resolve(edits, t))];
+            continue;
+        }
+        if !live.live[ix(v)] {
+            continue;
+        }
+        let args: Option<Args> = d.args.iter().map(|&a| b.map[ix(a)]).collect();
+        let Some(args) = args else {
+            debug_assert!(false, "a live value has a dead operand");
+            continue;
+        };
+        let mut node = Node { op: d.op, precise: d.precise, wide: d.wide, args, hint: d.hint };
+        if let VOp::Multi(m) = d.op {
+            node.op = VOp::Multi(b.narrow(m, &mut node.args));
+        }
+        b.map[ix(v)] = Some(rule(&mut b.new, node));
+    }
+    let body = b.body(&old.body);
+    b.new.end_args = if b.reaches_end(&old.body) { old.end_args.as_ref().map(|a| b.args(a)) } else { None };
+    b.new.body = body;
+    b.new
+}
+
+/// A rule that changes nothing.
+pub fn identity(f: &mut Function, node: Node) -> Value {
+    node.intern(f)
+}
+
+struct Rebuild<'a> {
+    old: &'a Function,
+    live: &'a Liveness,
+    edits: &'a Edits,
+    new: Function,
+    map: Vec<Option<Value>>,
+    /// Kept parameters and results of the regions around, as positions.
+    scopes: Vec<(RegionId, Vec<usize>, Vec<usize>)>,
+}
+
+impl Rebuild<'_> {
+    fn reaches_end(&self, body: &Body) -> bool {
+        !body.items.iter().any(|i| ends_body(self.old, i))
+    }
+
+    fn value(&mut self, v: Value) -> Value {
+        match self.map[ix(v)] {
+            Some(n) => n,
+            // An argument of a phi that was dropped; nothing reads it.
+            None => self.new.imm(0),
+        }
+    }
+
+    fn args(&mut self, args: &[Value]) -> Vec<Value> {
+        args.iter().map(|&a| self.value(a)).collect()
+    }
+
+    /// The operation in the new function, its result channels cut to those read.
+    fn narrow(&mut self, m: MultiId, args: &mut Args) -> MultiId {
+        let mut multi = self.old.multis[m.0 as usize].clone();
+        let used = self.live.results[m.0 as usize];
+        if multi.results & !used != 0 && multi.kind != MultiKind::Store {
+            narrow(&mut multi, used, args);
+        }
+        self.new.multi(multi)
+    }
+
+    fn body(&mut self, body: &Body) -> Body {
+        let mut out = Body::default();
+        self.items(body, &mut out);
+        out
+    }
+
+    fn items(&mut self, body: &Body, out: &mut Body) {
+        for item in &body.items {
+            match item {
+                Item::Effect(v) => {
+                    if self.live.live[ix(*v)] && !self.edits.dropped.contains(v) {
+                        let n = self.value(*v);
+                        out.items.push(Item::Effect(n));
+                    }
+                }
+                Item::If(i) => self.branch(i, out),
+                Item::Loop(l) => self.looped(l, out),
+                Item::Switch(s) => self.switch(s, out),
+                Item::Depart(id, args) => {
+                    let args = self.edge(*id, args);
+                    out.items.push(Item::Depart(*id, args));
+                }
+                Item::Repeat(id, args) => {
+                    let args = self.repeat(*id, args);
+                    out.items.push(Item::Repeat(*id, args));
+                }
+            }
+            if ends_body(self.old, item) {
+                break;
+            }
+        }
+    }
+
+    /// The phis that stay, as positions.
+    fn kept(&self, phis: &[Value]) -> Vec<usize> {
+        (0..phis.len())
+            .filter(|&i| self.live.live[ix(phis[i])] && !self.edits.subst.contains_key(&phis[i]))
+            .collect()
+    }
+
+    fn pick(&mut self, args: &[Value], kept: &[usize]) -> Vec<Value> {
+        kept.iter().map(|&i| self.value(args[i])).collect()
+    }
+
+    fn branch(&mut self, i: &If, out: &mut Body) {
+        match known_branch(self.old, i) {
+            Some(true) => return self.items(&i.then, out),
+            Some(false) => return self.items(&i.els, out),
+            None => {}
+        }
+        let kept = self.kept(&i.results);
+        let then = self.body(&i.then);
+        let els = self.body(&i.els);
+        if then.items.is_empty() && els.items.is_empty() && kept.is_empty() {
+            return;
+        }
+        let cond = self.value(i.cond);
+        let results = self.pick(&i.results, &kept);
+        let then_args = i.then_args.as_ref().map(|a| self.pick(a, &kept));
+        let else_args = i.else_args.as_ref().map(|a| self.pick(a, &kept));
+        // Arms may have lost their ends or got them back when inner branches were decided.
+        let then_args = then_args.filter(|_| self.reaches_end(&i.then));
+        let else_args = else_args.filter(|_| self.reaches_end(&i.els));
+        out.items.push(Item::If(Box::new(If {
+            bits: i.bits,
+            cond,
+            then,
+            els,
+            results,
+            then_args,
+            else_args,
+        })));
+    }
+
+    fn looped(&mut self, l: &Loop, out: &mut Body) {
+        let params = self.kept(&l.params);
+        let results = self.kept(&l.results);
+        self.scopes.push((l.id, params.clone(), results.clone()));
+        let body = self.body(&l.body);
+        self.scopes.pop();
+        let back = l.back.as_ref().filter(|_| self.reaches_end(&l.body)).map(|b| self.pick(b, &params));
+        let item = Loop {
+            id: l.id,
+            params: self.pick(&l.params, &params),
+            inits: self.pick(&l.inits, &params),
+            exits: departs(&body, l.id),
+            body,
+            back,
+            results: self.pick(&l.results, &results),
+        };
+        out.items.push(Item::Loop(Box::new(item)));
+    }
+
+    fn switch(&mut self, s: &Switch, out: &mut Body) {
+        let results = self.kept(&s.results);
+        self.scopes.push((s.id, Vec::new(), results.clone()));
+        let mut item = Switch {
+            id: s.id,
+            selector: self.value(s.selector),
+            cases: Vec::new(),
+            results: self.pick(&s.results, &results),
+            end_args: s.end_args.as_ref().map(|a| self.pick(a, &results)),
+            none_args: s.none_args.as_ref().map(|a| self.pick(a, &results)),
+        };
+        for c in &s.cases {
+            let kept = self.kept(&c.params);
+            let label = c.label.map(|v| self.value(v));
+            let case = Case {
+                label,
+                params: self.pick(&c.params, &kept),
+                entry: self.pick(&c.entry, &kept),
+                fall: c.fall.as_ref().map(|a| self.pick(a, &kept)),
+                body: self.body(&c.body),
+            };
+            item.cases.push(case);
+        }
+        self.scopes.pop();
+        out.items.push(Item::Switch(Box::new(item)));
+    }
+
+    fn edge(&mut self, id: RegionId, args: &[Value]) -> Vec<Value> {
+        if id == FUNCTION {
+            return self.args(args);
+        }
+        let kept = self.scopes.iter().rev().find(|m| m.0 == id).map(|m| m.2.clone());
+        self.pick(args, &kept.unwrap_or_default())
+    }
+
+    fn repeat(&mut self, id: RegionId, args: &[Value]) -> Vec<Value> {
+        let kept = self.scopes.iter().rev().find(|m| m.0 == id).map(|m| m.1.clone());
+        self.pick(args, &kept.unwrap_or_default())
+    }
+}
+
+/// Whether a body leaves region `id`.
+pub fn departs(body: &Body, id: RegionId) -> bool {
+    body.items.iter().any(|item| match item {
+        Item::Depart(d, _) => *d == id,
+        Item::If(i) => departs(&i.then, id) || departs(&i.els, id),
+        Item::Loop(l) => departs(&l.body, id),
+        Item::Switch(s) => s.cases.iter().any(|c| departs(&c.body, id)),
+        _ => false,
+    })
+}
+
+/// Cuts the result channels of an operation to `used` and drops the operand words nothing reads any more.
+fn narrow(m: &mut Multi, used: u8, args: &mut Args) {
+    // A buffer load tests its bounds with its whole mask: only the top may go.
+    let mut used = used;
+    if m.inst.op == Opcode::Load && m.kind != MultiKind::Load {
+        used = (1u8 << (8 - (used & 0xf).leading_zeros())).wrapping_sub(1) & m.results;
+    }
+    // 64-bit results come in pairs.
+    if m.inst.op.info().dst_ty.is_wide() {
+        for p in 0..4 {
+            if used >> (2 * p) & 3 != 0 {
+                used |= 3 << (2 * p) & m.results;
+            }
+        }
+    }
+    m.results &= used;
+    if m.kind == MultiKind::Load {
+        return;
+    }
+    let mut any = 0;
+    for (k, d) in m.inst.dsts.iter_mut().enumerate() {
+        let wanted = used >> (4 * k) & 0xf;
+        // An unread result of a needed operation keeps one channel: masks are never empty.
+        d.mask = if wanted == 0 { d.mask & d.mask.wrapping_neg() } else { wanted };
+        any |= d.mask;
+    }
+    let mut kept = SmallVec::new();
+    let mut kept_args = Args::new();
+    for (&slot, &a) in m.slots.iter().zip(args.iter()) {
+        let wanted = match slot {
+            Slot::Src(k, c) => src_mask(&m.inst, k as usize, any) >> c & 1 != 0,
+            _ => true,
+        };
+        if wanted {
+            kept.push(slot);
+            kept_args.push(a);
+        }
+    }
+    m.slots = kept;
+    *args = kept_args;
+}
