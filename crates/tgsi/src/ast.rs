@@ -217,7 +217,11 @@ pub struct Index {
 impl Index {
     /// A direct index.
     pub const fn direct(base: i32) -> Self {
-        Index { base, addr: None, array: 0 }
+        Index {
+            base,
+            addr: None,
+            array: 0,
+        }
     }
 }
 
@@ -246,7 +250,11 @@ pub struct Register {
 impl Register {
     /// `file[index]`
     pub const fn direct(file: File, index: i32) -> Self {
-        Register { file, dim: None, index: Index::direct(index) }
+        Register {
+            file,
+            dim: None,
+            index: Index::direct(index),
+        }
     }
     /// Whether either bracket holds an address register.
     pub fn is_indirect(&self) -> bool {

@@ -1,0 +1,517 @@
+//! Syntax tree to text.
+
+use std::fmt::Write;
+
+use crate::ast::{
+    Decl, Dst, File, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src,
+    XYZW,
+};
+use crate::dialect::{Dialect, FloatForm, Labels, NonFinite, closes, opens};
+use crate::opcode::Opcode;
+
+/// Levels beyond this are printed no further in, so that text stays linear in the program.
+const MAX_INDENT: usize = 64;
+
+const LETTERS: [char; 4] = ['x', 'y', 'z', 'w'];
+
+/// Prints a program. Reading the text again gives the same program, apart from the
+/// labels of branches, which are computed from the nesting, and from the type word of
+/// immediates that [`NonFinite::Uint32`] rewrites.
+pub fn print(program: &Program, dialect: &Dialect) -> String {
+    let mut out = String::with_capacity(64 * (program.header.len() + program.insts.len()) + 16);
+    let mut printer = Printer {
+        out: &mut out,
+        dialect,
+    };
+    printer.program(program);
+    out
+}
+
+struct Printer<'a> {
+    out: &'a mut String,
+    dialect: &'a Dialect,
+}
+
+impl Printer<'_> {
+    fn program(&mut self, program: &Program) {
+        self.out.push_str(program.stage.name());
+        if let Some((major, minor)) = program.version {
+            self.put(format_args!("{major}.{minor}"));
+        }
+        self.out.push('\n');
+        let mut immediates = 0;
+        for item in &program.header {
+            match item {
+                Item::Property(property) => self.property(property),
+                Item::Decl(decl) => self.decl(decl),
+                Item::Imm(imm) => {
+                    self.imm(imm, immediates);
+                    immediates += 1;
+                }
+            }
+            self.out.push('\n');
+        }
+        self.insts(&program.insts);
+    }
+
+    fn put(&mut self, args: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(args);
+    }
+
+    fn property(&mut self, property: &Property) {
+        self.out.push_str("PROPERTY ");
+        self.out.push_str(&property.name);
+        for (i, value) in property.values.iter().enumerate() {
+            self.out.push_str(if i == 0 { " " } else { ", " });
+            self.out.push_str(value);
+        }
+    }
+
+    fn decl(&mut self, decl: &Decl) {
+        self.out.push_str("DCL ");
+        self.out.push_str(decl.file.name());
+        match decl.dim {
+            None => {}
+            Some(None) => self.out.push_str("[]"),
+            Some(Some(n)) => self.put(format_args!("[{n}]")),
+        }
+        if decl.first == decl.last {
+            self.put(format_args!("[{}]", decl.first));
+        } else {
+            self.put(format_args!("[{}..{}]", decl.first, decl.last));
+        }
+        self.mask(decl.mask);
+        if decl.array != 0 {
+            self.put(format_args!(", ARRAY({})", decl.array));
+        }
+        self.flag(decl.local, "LOCAL");
+        if let Some(semantic) = &decl.semantic {
+            self.word(Some(&semantic.name));
+            if let Some(index) = semantic.index {
+                self.put(format_args!("[{index}]"));
+            }
+        }
+        if let Some([x, y, z, w]) = decl.stream {
+            self.put(format_args!(", STREAM({x}, {y}, {z}, {w})"));
+        }
+        self.word(decl.target.map(|t| t.name()));
+        decl.return_types.iter().for_each(|ty| self.word(Some(ty)));
+        self.word(decl.format.as_deref());
+        self.flag(decl.writable, "WR");
+        self.flag(decl.raw, "RAW");
+        self.flag(decl.atomic, "ATOMIC");
+        self.word(decl.memory.as_deref());
+        self.word(decl.interp.as_deref());
+        self.word(decl.location.as_deref());
+        if decl.cylwrap != 0 {
+            self.out.push_str(", CYLWRAP_");
+            let letters = (0..4)
+                .filter(|c| decl.cylwrap >> c & 1 != 0)
+                .map(|c| LETTERS[c].to_ascii_uppercase());
+            self.out.extend(letters);
+        }
+        self.flag(decl.invariant, "INVARIANT");
+        decl.unknown.iter().for_each(|word| self.word(Some(word)));
+    }
+
+    fn flag(&mut self, set: bool, word: &str) {
+        self.word(set.then_some(word));
+    }
+
+    fn word(&mut self, word: Option<&str>) {
+        if let Some(word) = word {
+            self.out.push_str(", ");
+            self.out.push_str(word);
+        }
+    }
+
+    fn imm(&mut self, imm: &Imm, number: usize) {
+        self.out.push_str("IMM");
+        if self.dialect.imm_numbers {
+            self.out.push('[');
+            self.uint(number as u64, 0);
+            self.out.push(']');
+        }
+        let ty = self.printed_type(imm);
+        self.out.push(' ');
+        self.out.push_str(ty.name());
+        self.out.push_str(" {");
+        let step = if ty.is_wide() { 2 } else { 1 };
+        for (i, value) in imm.words.chunks_exact(step).enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            let wide = value
+                .iter()
+                .rev()
+                .fold(0, |bits, &word| bits << 32 | u64::from(word));
+            self.value(ty, wide);
+        }
+        self.out.push('}');
+    }
+
+    /// The type word to print: that of the immediate unless a value has no float form.
+    fn printed_type(&self, imm: &Imm) -> ImmType {
+        let form = match imm.ty {
+            ImmType::Flt32 => self.dialect.flt32,
+            ImmType::Flt64 => self.dialect.flt64,
+            ty => return ty,
+        };
+        if form == FloatForm::Hex || self.dialect.non_finite != NonFinite::Uint32 {
+            return imm.ty;
+        }
+        let [a, b, c, d] = imm.words;
+        let wide = |low, high| f64::from_bits(u64::from(high) << 32 | u64::from(low)).is_finite();
+        let finite = match imm.ty {
+            ImmType::Flt32 => imm.words.iter().all(|&w| f32::from_bits(w).is_finite()),
+            _ => wide(a, b) && wide(c, d),
+        };
+        if finite { imm.ty } else { ImmType::Uint32 }
+    }
+
+    fn value(&mut self, ty: ImmType, bits: u64) {
+        match ty {
+            ImmType::Uint32 | ImmType::Uint64 => self.uint(bits, 0),
+            ImmType::Int32 => self.int(i64::from(bits as u32 as i32)),
+            ImmType::Int64 => self.int(bits as i64),
+            ImmType::Flt32 => self.flt32(bits as u32),
+            ImmType::Flt64 => self.flt64(bits),
+        }
+    }
+
+    fn flt32(&mut self, bits: u32) {
+        let value = f32::from_bits(bits);
+        if self.dialect.flt32 == FloatForm::Hex {
+            return self.hex(bits);
+        }
+        if value.is_finite() {
+            if let FloatForm::Fixed(places) = self.dialect.flt32 {
+                let text = format!("{value:10.*}", usize::from(places));
+                if text
+                    .trim_start()
+                    .parse::<f32>()
+                    .is_ok_and(|v| v.to_bits() == bits)
+                {
+                    return self.out.push_str(&text);
+                }
+            }
+            return self.put(format_args!("{value:?}"));
+        }
+        let canonical = f32::NAN.to_bits() & 0x7fff_ffff;
+        let named = value.is_infinite() || bits & 0x7fff_ffff == canonical;
+        match named && self.dialect.non_finite == NonFinite::Word {
+            true => self.named(value.is_nan(), value.is_sign_negative()),
+            false => self.hex(bits),
+        }
+    }
+
+    fn flt64(&mut self, bits: u64) {
+        let value = f64::from_bits(bits);
+        let canonical = f64::NAN.to_bits() & (u64::MAX >> 1);
+        let named = value.is_infinite() || bits & (u64::MAX >> 1) == canonical;
+        if self.dialect.flt64 == FloatForm::Hex
+            || (!value.is_finite() && !(named && self.dialect.non_finite == NonFinite::Word))
+        {
+            self.hex(bits as u32);
+            self.out.push_str(", ");
+            return self.hex((bits >> 32) as u32);
+        }
+        if !value.is_finite() {
+            return self.named(value.is_nan(), value.is_sign_negative());
+        }
+        if let FloatForm::Fixed(places) = self.dialect.flt64 {
+            let text = format!("{value:10.*}", usize::from(places));
+            if text
+                .trim_start()
+                .parse::<f64>()
+                .is_ok_and(|v| v.to_bits() == bits)
+            {
+                return self.out.push_str(&text);
+            }
+        }
+        self.put(format_args!("{value:?}"));
+    }
+
+    /// `inf` or `nan` in the field of ten that printf formats give it.
+    fn named(&mut self, nan: bool, negative: bool) {
+        let text = match (nan, negative) {
+            (false, false) => "inf",
+            (false, true) => "-inf",
+            (true, false) => "nan",
+            (true, true) => "-nan",
+        };
+        self.put(format_args!("{text:>10}"));
+    }
+
+    fn hex(&mut self, bits: u32) {
+        self.out.push_str("0x");
+        for shift in (0..8).rev() {
+            let digit = (bits >> (4 * shift)) & 0xf;
+            self.out.push(char::from_digit(digit, 16).unwrap_or('0'));
+        }
+    }
+
+    /// A decimal number, blanks in front up to `width`.
+    fn uint(&mut self, mut value: u64, width: usize) {
+        let mut digits = [b' '; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        let at = at.min(digits.len() - width);
+        self.out
+            .push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    }
+
+    fn int(&mut self, value: i64) {
+        if value < 0 {
+            self.out.push('-');
+        }
+        self.uint(value.unsigned_abs(), 0);
+    }
+
+    fn insts(&mut self, insts: &[Inst]) {
+        let labels = match self.dialect.labels {
+            Labels::None => Vec::new(),
+            _ => branch_labels(insts),
+        };
+        let mut next = labels.iter().peekable();
+        let mut depth = 0_usize;
+        for (i, inst) in insts.iter().enumerate() {
+            if closes(inst.op) {
+                depth = depth.saturating_sub(1);
+            }
+            if self.dialect.numbers {
+                self.uint(i as u64, 3);
+                self.out.push_str(": ");
+            } else {
+                self.blanks(usize::from(self.dialect.margin));
+            }
+            self.blanks(usize::from(self.dialect.indent) * depth.min(MAX_INDENT));
+            self.inst(inst);
+            let mut label = if is_computed(inst.op) {
+                None
+            } else {
+                inst.label
+            };
+            if let Some((_, target)) = next.next_if(|(at, _)| *at == i) {
+                let is_loop = matches!(inst.op, Opcode::Bgnloop | Opcode::Endloop);
+                label = Some(if is_loop && self.dialect.labels == Labels::Wire {
+                    0
+                } else {
+                    *target
+                });
+            }
+            if let Some(label) = label {
+                self.out.push_str(" :");
+                self.uint(u64::from(label), 0);
+            }
+            self.out.push('\n');
+            if opens(inst.op) {
+                depth += 1;
+            }
+        }
+    }
+
+    fn blanks(&mut self, count: usize) {
+        self.out.extend(std::iter::repeat_n(' ', count));
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        self.out.push_str(self.dialect.op_name(inst.op));
+        if inst.sat {
+            self.out.push_str("_SAT");
+        }
+        if inst.precise {
+            self.out.push_str("_PRECISE");
+        }
+        let mut separator = " ";
+        for dst in &inst.dsts {
+            self.out.push_str(separator);
+            self.dst(dst);
+            separator = ", ";
+        }
+        for src in &inst.srcs {
+            self.out.push_str(separator);
+            self.src(src);
+            separator = ", ";
+        }
+        if let Some(memory) = &inst.memory {
+            self.memory_words(memory, &mut separator);
+        }
+        self.listed(inst.target.map(|t| t.name()), &mut separator);
+        let format = inst.memory.as_ref().and_then(|m| m.format.as_deref());
+        self.listed(format, &mut separator);
+        for offset in &inst.offsets {
+            self.out.push_str(separator);
+            self.register(&offset.reg);
+            self.out.push('.');
+            self.letters(&offset.swizzle);
+            separator = ", ";
+        }
+    }
+
+    fn listed(&mut self, word: Option<&str>, separator: &mut &'static str) {
+        if let Some(word) = word {
+            self.out.push_str(separator);
+            self.out.push_str(word);
+            *separator = ", ";
+        }
+    }
+
+    fn memory_words(&mut self, memory: &Memory, separator: &mut &'static str) {
+        let words = [
+            (memory.coherent, "COHERENT"),
+            (memory.restrict, "RESTRICT"),
+            (memory.volatile, "VOLATILE"),
+            (memory.stream_cache, "STREAM_CACHE_POLICY"),
+        ];
+        for (set, word) in words {
+            self.listed(set.then_some(word), separator);
+        }
+    }
+
+    fn dst(&mut self, dst: &Dst) {
+        self.register(&dst.reg);
+        self.mask(dst.mask);
+    }
+
+    fn src(&mut self, src: &Src) {
+        if src.neg {
+            self.out.push('-');
+        }
+        if src.abs {
+            self.out.push('|');
+        }
+        self.register(&src.reg);
+        if src.swizzle != XYZW {
+            self.out.push('.');
+            self.letters(&src.swizzle);
+        }
+        if src.abs {
+            self.out.push('|');
+        }
+    }
+
+    fn register(&mut self, reg: &Register) {
+        self.out.push_str(reg.file.name());
+        if let Some(dim) = &reg.dim {
+            self.index(dim);
+        }
+        self.index(&reg.index);
+    }
+
+    fn index(&mut self, index: &Index) {
+        self.out.push('[');
+        match index.addr {
+            None => self.int(i64::from(index.base)),
+            Some(addr) => {
+                self.out.push_str(addr.file.name());
+                self.out.push('[');
+                self.int(i64::from(addr.index));
+                self.out.push_str("].");
+                self.letters(&[addr.comp]);
+                if index.base > 0 {
+                    self.out.push('+');
+                }
+                if index.base != 0 {
+                    self.int(i64::from(index.base));
+                }
+            }
+        }
+        self.out.push(']');
+        if index.array != 0 {
+            self.out.push('(');
+            self.uint(u64::from(index.array), 0);
+            self.out.push(')');
+        }
+    }
+
+    fn mask(&mut self, mask: u8) {
+        if mask & 0xf == 0xf {
+            return;
+        }
+        self.out.push('.');
+        for (c, letter) in LETTERS.into_iter().enumerate() {
+            if mask >> c & 1 != 0 {
+                self.out.push(letter);
+            }
+        }
+    }
+
+    fn letters(&mut self, channels: &[u8]) {
+        for &c in channels {
+            self.out.push(LETTERS[usize::from(c & 3)]);
+        }
+    }
+}
+
+/// Whether the label of `op` follows from the nesting.
+fn is_computed(op: Opcode) -> bool {
+    matches!(
+        op,
+        Opcode::If | Opcode::Uif | Opcode::Ifc | Opcode::Else | Opcode::Bgnloop | Opcode::Endloop
+    )
+}
+
+/// The labels of IF, ELSE, BGNLOOP and ENDLOOP from their nesting, in the order of
+/// the instructions that bear them: (position, label). What is never closed gets 0.
+pub(crate) fn branch_labels(insts: &[Inst]) -> Vec<(usize, u32)> {
+    let mut labels: Vec<(usize, u32)> = Vec::new();
+    let mut open: Vec<(usize, Opcode)> = Vec::new();
+    for (i, inst) in insts.iter().enumerate() {
+        let here = u32::try_from(i).unwrap_or(u32::MAX);
+        match inst.op {
+            Opcode::If | Opcode::Uif | Opcode::Ifc | Opcode::Bgnloop => {
+                open.push((labels.len(), inst.op));
+                labels.push((i, 0));
+            }
+            Opcode::Else => {
+                if let Some((slot, _)) = open.pop_if(|(_, op)| *op != Opcode::Bgnloop) {
+                    labels[slot].1 = here;
+                }
+                open.push((labels.len(), inst.op));
+                labels.push((i, 0));
+            }
+            Opcode::Endif => {
+                if let Some((slot, _)) = open.pop_if(|(_, op)| *op != Opcode::Bgnloop) {
+                    labels[slot].1 = here;
+                }
+            }
+            Opcode::Endloop => {
+                let start = open
+                    .pop_if(|(_, op)| *op == Opcode::Bgnloop)
+                    .map(|(slot, _)| slot);
+                let begin = start.map_or(0, |slot| labels[slot].0);
+                if let Some(slot) = start {
+                    labels[slot].1 = here;
+                }
+                labels.push((i, u32::try_from(begin).unwrap_or(u32::MAX)));
+            }
+            _ => {}
+        }
+    }
+    labels
+}
+
+/// The text of a register, as in messages: `TEMP[3]`.
+pub(crate) fn register_text(reg: &Register) -> String {
+    let (mut out, dialect) = (String::new(), Dialect::mesa());
+    Printer {
+        out: &mut out,
+        dialect: &dialect,
+    }
+    .register(reg);
+    out
+}
+
+/// The text of a one-dimensional register.
+pub(crate) fn plain_register(file: File, index: i64) -> String {
+    format!("{}[{index}]", file.name())
+}
