@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::ast::{
-    Decl, Dst, File, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src,
-    XYZW,
+    Decl, Dst, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src, XYZW,
 };
 use crate::dialect::{Dialect, FloatForm, Labels, NonFinite, closes, opens};
 use crate::opcode::Opcode;
@@ -210,9 +209,8 @@ impl Printer<'_> {
         let value = f64::from_bits(bits);
         let canonical = f64::NAN.to_bits() & (u64::MAX >> 1);
         let named = value.is_infinite() || bits & (u64::MAX >> 1) == canonical;
-        if self.dialect.flt64 == FloatForm::Hex
-            || (!value.is_finite() && !(named && self.dialect.non_finite == NonFinite::Word))
-        {
+        let as_word = named && self.dialect.non_finite == NonFinite::Word;
+        if self.dialect.flt64 == FloatForm::Hex || !(value.is_finite() || as_word) {
             self.hex(bits as u32);
             self.out.push_str(", ");
             return self.hex((bits >> 32) as u32);
@@ -509,9 +507,4 @@ pub(crate) fn register_text(reg: &Register) -> String {
     }
     .register(reg);
     out
-}
-
-/// The text of a one-dimensional register.
-pub(crate) fn plain_register(file: File, index: i64) -> String {
-    format!("{}[{index}]", file.name())
 }
