@@ -92,7 +92,7 @@ pub enum Eval {
     /// One 32-bit result from one word a source (`Comp`, `Repl`), or from the
     /// words a.x.. then b.x.. (`Dot`).
     Word(fn(&[u32]) -> u32),
-    /// One 64-bit result; a narrow operand is zero-extended into its word.
+    /// One result a pair. A 32-bit operand is zero-extended, a 32-bit result is the low word.
     Wide(fn(&[u64]) -> u64),
     /// All four channels from whole vectors (`Chan`).
     Vector(fn(&[[u32; 4]]) -> [u32; 4]),

@@ -95,9 +95,6 @@ pub fn src_mask(inst: &Inst, src: usize, mask: u8) -> u8 {
     let Some(reg) = inst.srcs.get(src).map(|s| s.reg) else {
         return 0;
     };
-    if let Some(read) = resource_use(inst, info, src, reg.file) {
-        return read;
-    }
     let free = matches!(info.effect, Effect::Pure | Effect::Read) && info.dsts == 1;
     let wanted = if free {
         mask & dst_mask(inst)
@@ -106,6 +103,9 @@ pub fn src_mask(inst: &Inst, src: usize, mask: u8) -> u8 {
     };
     if free && wanted == 0 {
         return 0;
+    }
+    if let Some(read) = resource_use(inst, info, src, reg.file) {
+        return read;
     }
     match info.shape {
         Shape::Comp => comp_use(inst, info, src, wanted),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tgsi::{Dst, Eval, File, Inst, Opcode, Register, Span, Src, XYZW, eval};
+use tgsi::{Eval, File, Inst, Src, eval};
 
 fn shared() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
@@ -26,7 +26,6 @@ fn channels(letters: &str) -> Vec<u8> {
 }
 
 fn source(text: &str) -> Src {
-    let abs = text.contains('|');
     let body = text.trim_start_matches('-').trim_matches('|');
     let (reg, swizzle) = body.split_once('.').unwrap_or((body, "xyzw"));
     let index = reg
@@ -34,13 +33,11 @@ fn source(text: &str) -> Src {
         .trim_end_matches(']')
         .parse()
         .expect("register number");
-    let swizzle = channels(swizzle).try_into().unwrap_or(XYZW);
     Src {
-        reg: Register::direct(File::In, index),
-        swizzle,
-        abs,
+        swizzle: channels(swizzle).try_into().expect("four letters"),
+        abs: text.contains('|'),
         neg: text.starts_with('-'),
-        span: Span::default(),
+        ..crate::src(File::In, index)
     }
 }
 
@@ -61,22 +58,9 @@ fn instruction(program: &str) -> Inst {
         channels(m).iter().fold(0, |all, c| all | 1 << c)
     });
     Inst {
-        op: Opcode::from_name(name).expect("a known opcode"),
         sat: name != opcode,
-        precise: false,
-        dsts: [Dst {
-            reg: Register::direct(File::Out, 0),
-            mask,
-            span: Span::default(),
-        }]
-        .into_iter()
-        .collect(),
         srcs: operands.map(source).collect(),
-        target: None,
-        offsets: Default::default(),
-        memory: None,
-        label: None,
-        span: Span::default(),
+        ..crate::inst(name, mask)
     }
 }
 
