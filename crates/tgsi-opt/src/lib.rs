@@ -1,8 +1,8 @@
 //! The optimiser as a library: what drivers and tools call.
 //!
 //! ```text
-//! let outcome = tgsi_opt::optimize(&program, &Options::default());
-//! print!("{}", tgsi::print(&outcome.program, &dialect));
+//! let outcome = tgsi_opt::optimize_text(text, &Options::default(), None)?;
+//! print!("{}", outcome.text);
 //! ```
 //!
 //! *Invariant*: no function here reads a clock, a file or the environment. Times come through
@@ -11,10 +11,12 @@
 mod emit;
 mod options;
 mod pipeline;
+mod text;
 
 pub use emit::{emit_dot, emit_ir};
 pub use options::{Level, Options, PassInfo, PassSpec};
 pub use pipeline::{optimize, optimize_with, passes};
+pub use text::{TextOutcome, optimize_text, optimize_text_with};
 
 use tgsi::Program;
 use tgsi_target::Counts;

@@ -3,7 +3,7 @@
 use tgsi::{Decl, Effect, File, Inst, Item, Opcode, Program, Register, Shape};
 
 use crate::indirections::{IndirectionModel, indirections};
-use crate::tokens::token_count;
+use crate::tokens::{has_labels, token_count_as};
 
 /// What the counters found. Registers are vec4 registers throughout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,9 +75,18 @@ pub fn class(op: Opcode) -> Class {
 
 /// Counts a program.
 pub fn count(program: &Program) -> Counts {
+    count_as(program, has_labels(program))
+}
+
+/// Counts a program that was made from `input`, and will be printed with branch labels as `input` was.
+pub fn count_result(result: &Program, input: &Program) -> Counts {
+    count_as(result, has_labels(input) || has_labels(result))
+}
+
+fn count_as(program: &Program, labels: bool) -> Counts {
     let mut counts = Counts {
         indirections: indirections(program, IndirectionModel::Arb),
-        tokens: token_count(program),
+        tokens: token_count_as(program, labels),
         ..Counts::default()
     };
     count_header(program, &mut counts);

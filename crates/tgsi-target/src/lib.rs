@@ -17,8 +17,8 @@ mod tokens;
 mod virgl;
 
 pub use cost::Cost;
-pub use count::{Class, Counts, class, count};
+pub use count::{Class, Counts, class, count, count_result};
 pub use indirections::{IndirectionModel, indirections};
 pub use target::{Excess, Limits, TARGETS, Target, fit_report};
-pub use tokens::token_count;
+pub use tokens::{has_labels, token_count, token_count_as};
 pub use virgl::{dropped_by_virgl, virgl_introduces};

@@ -12,7 +12,24 @@ use tgsi::{Decl, File, Index, Inst, Item, Opcode, Program, Register, Shape};
 /// * an instruction: one word; one more each for a branch label, a texture target,
 ///   every texel offset and the memory words of an access; a word an operand, and one
 ///   more each for an address register, an outer index and that one's address register.
+///
+/// Programs of Mesa 20 and before carry no branch labels, and print none: a program in which no
+/// branch has a label is taken to be such.
 pub fn token_count(program: &Program) -> u32 {
+    token_count_as(program, has_labels(program))
+}
+
+/// Whether the branches of a program carry labels.
+pub fn has_labels(program: &Program) -> bool {
+    program
+        .insts
+        .iter()
+        .any(|inst| inst.label.is_some() && takes_label(inst.op))
+}
+
+/// As [`token_count`], with or without a word for the label of each branch, whatever the program
+/// itself shows.
+pub fn token_count_as(program: &Program, labels: bool) -> u32 {
     let mut total = 2u64;
     for item in &program.header {
         total += match item {
@@ -22,7 +39,7 @@ pub fn token_count(program: &Program) -> u32 {
         };
     }
     for inst in &program.insts {
-        total += inst_tokens(inst);
+        total += inst_tokens(inst, labels);
     }
     u32::try_from(total).unwrap_or(u32::MAX)
 }
@@ -36,10 +53,11 @@ fn decl_tokens(decl: &Decl) -> u64 {
         + u64::from(decl.array != 0)
 }
 
-fn inst_tokens(inst: &Inst) -> u64 {
+fn inst_tokens(inst: &Inst, labels: bool) -> u64 {
     let mut total = 1;
-    total += u64::from(has_label(inst.op));
-    let memory = inst.op.info().shape == Shape::Mem;
+    // A call says by its label what it calls.
+    total += u64::from(takes_label(inst.op) && (labels || inst.op == Opcode::Cal));
+    let memory = inst.op.info().shape == Shape::Mem || inst.op == Opcode::Barrier;
     total += u64::from(memory);
     if !memory && inst.target.is_some() {
         total += 1 + inst.offsets.len() as u64;
@@ -58,8 +76,8 @@ fn register_tokens(reg: &Register) -> u64 {
     1 + indirect(&reg.index) + reg.dim.as_ref().map_or(0, |dim| 1 + indirect(dim))
 }
 
-/// Whether the binary form of the opcode carries a branch target, printed or not.
-fn has_label(op: Opcode) -> bool {
+/// Whether the binary form of the opcode has room for a branch target.
+fn takes_label(op: Opcode) -> bool {
     matches!(
         op,
         Opcode::If

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tgsi::{Dst, File, Inst, Item, Opcode, Program, Register, Shape, Src, Stage, TexTarget, Ty};
 
 use crate::count::{Class, class};
-use crate::tokens::token_count;
+use crate::tokens::{has_labels, token_count_as};
 
 /// Findings by their text, with how often each occurs.
 type Findings = BTreeMap<String, u64>;
@@ -29,7 +29,11 @@ pub fn virgl_introduces(before: &Program, after: &Program) -> Vec<String> {
             })
         })
         .collect();
-    let (had, has) = (token_count(before), token_count(after));
+    let labels = has_labels(before);
+    let (had, has) = (
+        token_count_as(before, labels),
+        token_count_as(after, labels),
+    );
     if has > had {
         report.push(format!("a longer token stream ({had} before, {has} after)"));
     }

@@ -1,0 +1,226 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  tgsi-opt in.tgsi                          optimise, print to standard output
+  tgsi-opt -O2 in.tgsi -o out.tgsi          ... into a file (may be the input itself)
+  cat in.tgsi | tgsi-opt -                  ... from standard input
+  tgsi-opt -O2 shaders/ -o optimised/       a folder, in parallel, names kept
+  tgsi-opt --target virgl in.tgsi           only what virglrenderer accepts
+  tgsi-opt --emit none --stats in.tgsi      only the figures, before and after
+  tgsi-opt --print-changed in.tgsi          the program after each pass that did something
+  tgsi-opt check in.tgsi                    diagnostics only
+  tgsi-opt run in.tgsi --set 'IN[0] 1.0 2.0 0 1'
+  tgsi-opt diff before.tgsi after.tgsi      counts side by side, and whether they compute the same
+  tgsi-opt completions bash > /etc/bash_completion.d/tgsi-opt
+
+A file that is called like a subcommand is written with its folder: ./check
+
+Exit codes:
+  0  done
+  1  an input is not a valid program, or a file could not be read or written
+  2  the command line is wrong
+  3  a result does not fit the target (it is written all the same)
+  4  a result could not be verified, and the input was returned in its place;
+     `diff`: the programs do not compute the same
+With several inputs the code is 1 if any calls for it, else 4, else 3.";
+
+/// Optimises TGSI shader programs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tgsi-opt",
+    version,
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_value_name = "COMMAND",
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) optimize: OptimizeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// How to speak to the caller.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Form of diagnostics on standard error
+    #[arg(long, value_enum, default_value_t = MessageFormat::Human, global = true, value_name = "FORM")]
+    pub(crate) message_format: MessageFormat,
+    /// Colours in diagnostics
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// Leave out warnings, progress and summary
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MessageFormat {
+    /// With the line and a caret
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// When standard error is a terminal
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OptimizeArgs {
+    /// Files, folders (searched for *.tgsi), or - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Output file; a folder when there are several inputs. Default: standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// 0 only reprints, 1 one round, 2 until nothing changes, 3 more effort
+    #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = ["0", "1", "2", "3"])]
+    pub(crate) level: String,
+    /// Run these passes in place of the level's pipeline: a,b(arg)
+    #[arg(long, value_name = "LIST")]
+    pub(crate) passes: Option<String>,
+    /// Leave a pass of the pipeline out (may be repeated)
+    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    pub(crate) disable: Vec<String>,
+    /// The consumer of the result; --list-targets names them
+    #[arg(long, value_name = "NAME", default_value = "generic")]
+    pub(crate) target: String,
+    /// How to print: mesa, virgl or legacy. Default: as the input was written
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Emit::Text, value_name = "FORM")]
+    pub(crate) emit: Emit,
+    /// Figures before and after, as text, json (one object a line) or shader-db lines
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "text", value_name = "FORM")]
+    pub(crate) stats: Option<StatsForm>,
+    /// Print the program after this pass (or after all)
+    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    pub(crate) print_after: Vec<String>,
+    /// Print the program after each pass that changed it
+    #[arg(long)]
+    pub(crate) print_changed: bool,
+    /// Print the time each pass took
+    #[arg(long)]
+    pub(crate) time_passes: bool,
+    /// List the passes
+    #[arg(long)]
+    pub(crate) list_passes: bool,
+    /// List the targets
+    #[arg(long)]
+    pub(crate) list_targets: bool,
+    /// Stop after this many rewrites
+    #[arg(long, value_name = "N")]
+    pub(crate) fuel: Option<u64>,
+    /// Verify after every pass
+    #[arg(long)]
+    pub(crate) verify_each: bool,
+    /// Programs worked on at once. Default: one a core
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// TGSI text
+    Text,
+    /// The intermediate representation as text
+    Ir,
+    /// The intermediate representation as a Graphviz graph
+    Dot,
+    /// Nothing
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsForm {
+    Text,
+    Json,
+    ShaderDb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Report what is wrong with programs, and change nothing
+    Check(CheckArgs),
+    /// Run a program in the reference interpreter
+    Run(RunArgs),
+    /// Count what programs hold
+    Stats(StatsArgs),
+    /// Compare two programs, or two folders of programs by file name
+    Diff(DiffArgs),
+    /// Print a completion script for a shell
+    Completions {
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Files, folders, or - for standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Also report the limits of this target that are exceeded
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Input lines, one register each:
+  IN[0] 1.0 2.0 0 1                 all four pixels of the quad
+  IN[0].lane1 0x3f800000 0 0 0      one pixel (0 top left, 1 right, 2 below, 3 both)
+A word is hexadecimal bits with 0x, a float with a point or exponent, else an integer's bits
+... except that plain integers in IN and CONST lines of --set read as floats are written 1.0.")]
+pub(crate) struct RunArgs {
+    /// The program, or - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// A file of input lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// One input line (may be repeated; wins over the file)
+    #[arg(long, value_name = "LINE")]
+    pub(crate) set: Vec<String>,
+    /// Stop after this many instructions
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Files, folders, or - for standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Form of the figures
+    #[arg(long, value_enum, default_value_t = StatsForm::Text, value_name = "FORM")]
+    pub(crate) format: StatsForm,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A program or a folder
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// A program or a folder
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// Seeded cases to run; 0 compares counts only
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub(crate) cases: u32,
+}

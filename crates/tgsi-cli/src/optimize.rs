@@ -1,0 +1,493 @@
+//! The command without a subcommand: optimise.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+use tgsi::{Diagnostic, Dialect};
+use tgsi_opt::{FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, TextOutcome};
+use tgsi_target::{TARGETS, Target, fit_report};
+
+use crate::args::{Emit, OptimizeArgs, StatsForm};
+use crate::exit::Exit;
+use crate::files::{self, Destination, Input};
+use crate::report::Reporter;
+use crate::stats::{self, Totals};
+
+/// Runs the command.
+pub(crate) fn run(args: &OptimizeArgs, reporter: &Reporter) -> Exit {
+    if args.list_passes || args.list_targets {
+        files::print(&lists(args));
+        return Exit::Done;
+    }
+    let job = match Job::new(args) {
+        Ok(job) => job,
+        Err(message) => return usage(reporter, &message),
+    };
+    let (inputs, folder) = match files::expand(&args.inputs) {
+        Ok(found) => found,
+        Err(error) => {
+            files::eprint(&reporter.error("", &format!("{error:#}")));
+            return Exit::Invalid;
+        }
+    };
+    let several = folder || inputs.len() != 1;
+    let destination = match destination(args, &inputs, several) {
+        Ok(destination) => destination,
+        Err(message) => return usage(reporter, &message),
+    };
+    let batch = Batch {
+        job: &job,
+        reporter,
+        destination,
+        several,
+        stats: args.stats,
+    };
+    if several {
+        batch.run_all(&inputs, args.jobs)
+    } else {
+        batch.run_one(&inputs[0])
+    }
+}
+
+fn usage(reporter: &Reporter, message: &str) -> Exit {
+    files::eprint(&reporter.error("", message));
+    if reporter.is_human() {
+        files::eprint("For more information, try '--help'.\n");
+    }
+    Exit::Usage
+}
+
+fn lists(args: &OptimizeArgs) -> String {
+    let mut out = String::new();
+    // A write to a string cannot fail.
+    if args.list_passes {
+        for pass in tgsi_opt::passes() {
+            let _ = writeln!(out, "{:<16} {}", pass.name, pass.summary);
+        }
+    }
+    if args.list_targets {
+        for target in TARGETS {
+            let _ = writeln!(out, "{:<16} {}", target.name, target.summary);
+        }
+    }
+    out
+}
+
+/// The target of a name, or a sentence that names all.
+pub(crate) fn find_target(name: &str) -> Result<&'static Target, String> {
+    Target::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|t| t.name).collect();
+        format!(
+            "unknown target '{name}'; the targets are {}",
+            names.join(", ")
+        )
+    })
+}
+
+fn find_dialect(name: &str) -> Result<Dialect, String> {
+    match name {
+        "mesa" => Ok(Dialect::mesa()),
+        "virgl" => Ok(Dialect::virgl()),
+        "legacy" => Ok(Dialect::legacy()),
+        _ => Err(format!(
+            "unknown dialect '{name}'; the dialects are mesa, virgl, legacy"
+        )),
+    }
+}
+
+fn check_pass(name: &str) -> Result<(), String> {
+    if tgsi_opt::passes().iter().any(|p| p.name == name) {
+        return Ok(());
+    }
+    Err(format!("unknown pass '{name}'; --list-passes names them"))
+}
+
+fn destination(
+    args: &OptimizeArgs,
+    inputs: &[Input],
+    several: bool,
+) -> Result<Destination, String> {
+    if inputs.is_empty() && args.inputs.is_empty() {
+        return Err("no input; give a file, a folder, or - for standard input".to_owned());
+    }
+    if inputs.iter().filter(|i| files::is_stdin(&i.path)).count() > 1 {
+        return Err("standard input is named twice".to_owned());
+    }
+    if args.emit == Emit::None {
+        return match &args.output {
+            Some(_) => Err("--emit none writes nothing, so there is no use for -o".to_owned()),
+            None => Ok(Destination::Nothing),
+        };
+    }
+    match &args.output {
+        None if several => {
+            Err("several inputs need an output folder (-o), or --emit none".to_owned())
+        }
+        None => Ok(Destination::Stdout),
+        Some(path) if files::is_stdin(path) && !several => Ok(Destination::Stdout),
+        Some(path) if !several && !is_folder(path) => Ok(Destination::File(path.clone())),
+        Some(path) => {
+            if path.exists() && !path.is_dir() {
+                return Err(format!(
+                    "several inputs need a folder, and {} is none",
+                    path.display()
+                ));
+            }
+            if let Some((a, b)) = files::collision(inputs) {
+                return Err(format!(
+                    "{} and {} would both be written to {}",
+                    a.shown(),
+                    b.shown(),
+                    path.join(&a.name).display()
+                ));
+            }
+            Ok(Destination::Folder(path.clone()))
+        }
+    }
+}
+
+fn is_folder(path: &std::path::Path) -> bool {
+    path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/')
+}
+
+/// What to do with each program.
+struct Job {
+    options: Options,
+    dialect: Option<Dialect>,
+    emit: Emit,
+    print_after: Vec<String>,
+    print_changed: bool,
+    time_passes: bool,
+}
+
+impl Job {
+    fn new(args: &OptimizeArgs) -> Result<Self, String> {
+        let passes = args
+            .passes
+            .as_deref()
+            .map(PassSpec::parse_list)
+            .transpose()?;
+        let named = passes.iter().flatten().map(|p| p.name.as_str());
+        let printed = args
+            .print_after
+            .iter()
+            .map(String::as_str)
+            .filter(|n| *n != "all");
+        for name in named
+            .chain(args.disable.iter().map(String::as_str))
+            .chain(printed)
+        {
+            check_pass(name)?;
+        }
+        let level = match args.level.as_str() {
+            "0" => Level::O0,
+            "1" => Level::O1,
+            "3" => Level::O3,
+            _ => Level::O2,
+        };
+        let options = Options {
+            level,
+            target: find_target(&args.target)?.clone(),
+            passes,
+            fuel: args.fuel,
+            verify_each: args.verify_each,
+            disable: args.disable.clone(),
+            now: if args.time_passes { clock } else { || 0 },
+        };
+        Ok(Job {
+            options,
+            dialect: args.dialect.as_deref().map(find_dialect).transpose()?,
+            emit: args.emit,
+            print_after: args.print_after.clone(),
+            print_changed: args.print_changed,
+            time_passes: args.time_passes,
+        })
+    }
+
+    fn optimize(&self, text: &str, dumps: &mut String) -> Result<TextOutcome, Vec<Diagnostic>> {
+        if self.print_after.is_empty() && !self.print_changed {
+            return tgsi_opt::optimize_text(text, &self.options, self.dialect.as_ref());
+        }
+        let mut printer = Printer {
+            job: self,
+            out: dumps,
+        };
+        tgsi_opt::optimize_text_with(
+            text,
+            &self.options,
+            self.dialect.as_ref(),
+            Some(&mut printer),
+        )
+    }
+}
+
+/// Nanoseconds since the first call.
+fn clock() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Writes the program after passes.
+struct Printer<'a> {
+    job: &'a Job,
+    out: &'a mut String,
+}
+
+impl Observer for Printer<'_> {
+    fn pass(&mut self, event: &PassEvent<'_>) {
+        let named = self
+            .job
+            .print_after
+            .iter()
+            .any(|n| n == "all" || n == event.name);
+        let wanted = named || (self.job.print_changed && event.changed);
+        if !wanted {
+            return;
+        }
+        let what = if event.changed {
+            "changed"
+        } else {
+            "unchanged"
+        };
+        // A write to a string cannot fail.
+        let _ = writeln!(
+            self.out,
+            "; after {}, round {} ({what})",
+            event.name, event.round
+        );
+        self.out.push_str(&(event.dump)());
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
+        }
+    }
+}
+
+/// What came of one input.
+#[derive(Default)]
+struct Done {
+    exit: Exit,
+    stdout: String,
+    stats: String,
+    messages: String,
+    outcome: Option<Outcome>,
+    warnings: u64,
+}
+
+struct Batch<'a> {
+    job: &'a Job,
+    reporter: &'a Reporter,
+    destination: Destination,
+    several: bool,
+    stats: Option<StatsForm>,
+}
+
+impl Batch<'_> {
+    fn run_one(&self, input: &Input) -> Exit {
+        let mut done = self.work(input);
+        // Figures share standard output with nothing else.
+        let to_stdout = matches!(self.destination, Destination::Stdout);
+        if self.job.time_passes
+            && let Some(outcome) = &done.outcome
+        {
+            done.messages.push_str(&time_table(&[outcome]));
+        }
+        if to_stdout {
+            done.messages.push_str(&done.stats);
+        } else {
+            done.stdout = std::mem::take(&mut done.stats);
+        }
+        files::eprint(&done.messages);
+        files::print(&done.stdout);
+        done.exit
+    }
+
+    fn run_all(&self, inputs: &[Input], jobs: Option<u16>) -> Exit {
+        let mut builder = rayon::ThreadPoolBuilder::new();
+        if let Some(jobs) = jobs {
+            builder = builder.num_threads(usize::from(jobs));
+        }
+        let bar = self.progress(inputs.len());
+        let work = |input: &Input| {
+            let done = self.work(input);
+            bar.inc(1);
+            done
+        };
+        let results: Vec<Done> = match builder.build() {
+            Ok(pool) => pool.install(|| inputs.par_iter().map(work).collect()),
+            Err(_) => inputs.iter().map(work).collect(),
+        };
+        bar.finish_and_clear();
+        self.finish(&results)
+    }
+
+    /// A bar on standard error, when a person looks at it.
+    fn progress(&self, n: usize) -> ProgressBar {
+        if self.reporter.is_quiet() || !self.reporter.is_human() || !std::io::stderr().is_terminal()
+        {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(Some(n as u64), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
+    fn finish(&self, results: &[Done]) -> Exit {
+        let mut totals = Totals::default();
+        let mut exit = Exit::Done;
+        let (mut messages, mut figures) = (String::new(), String::new());
+        for done in results {
+            exit = exit.and(done.exit);
+            messages.push_str(&done.messages);
+            figures.push_str(&done.stats);
+            totals.warnings += done.warnings;
+            totals.misfits += u64::from(done.exit == Exit::Misfit);
+            match &done.outcome {
+                Some(outcome) => totals.add(outcome),
+                None => totals.failed += 1,
+            }
+        }
+        if self.job.time_passes {
+            let outcomes: Vec<&Outcome> =
+                results.iter().filter_map(|d| d.outcome.as_ref()).collect();
+            messages.push_str(&time_table(&outcomes));
+        }
+        match self.stats {
+            Some(StatsForm::Json) => figures.push_str(&totals.json()),
+            Some(StatsForm::Text | StatsForm::ShaderDb) | None => {}
+        }
+        if !self.reporter.is_quiet() && self.reporter.is_human() {
+            messages.push_str(&totals.text());
+        }
+        files::eprint(&messages);
+        files::print(&figures);
+        exit
+    }
+
+    fn work(&self, input: &Input) -> Done {
+        let name = input.shown();
+        let text = match input.read() {
+            Ok(text) => text,
+            Err(error) => {
+                let messages = self.reporter.error("", &format!("{error:#}"));
+                return Done {
+                    exit: Exit::Invalid,
+                    messages,
+                    ..Done::default()
+                };
+            }
+        };
+        let mut done = Done::default();
+        match self.job.optimize(&text, &mut done.messages) {
+            Ok(result) => self.accept(input, &name, &text, result, &mut done),
+            Err(diagnostics) => {
+                done.messages
+                    .push_str(&self.reporter.diagnostics(&name, &text, &diagnostics));
+                done.exit = Exit::Invalid;
+            }
+        }
+        done
+    }
+
+    fn accept(&self, input: &Input, name: &str, text: &str, result: TextOutcome, done: &mut Done) {
+        let TextOutcome {
+            text: output,
+            outcome,
+            diagnostics,
+        } = result;
+        if self.several {
+            done.warnings = diagnostics.len() as u64;
+        } else {
+            done.messages
+                .push_str(&self.reporter.diagnostics(name, text, &diagnostics));
+        }
+        let output = match self.job.emit {
+            Emit::Text => output,
+            Emit::Ir => tgsi_opt::emit_ir(&outcome.program),
+            Emit::Dot => tgsi_opt::emit_dot(&outcome.program),
+            Emit::None => String::new(),
+        };
+        done.exit = done
+            .exit
+            .and(self.judge(name, &outcome, &mut done.messages));
+        if let Some(form) = self.stats {
+            done.stats = stats::of_outcome(form, name, &outcome);
+        }
+        if let Err(error) = self.destination.write(input, &output) {
+            done.messages
+                .push_str(&self.reporter.error("", &format!("{error:#}")));
+            done.exit = Exit::Invalid;
+        }
+        if matches!(self.destination, Destination::Stdout) {
+            done.stdout = output;
+        }
+        let mut outcome = outcome;
+        if self.several {
+            // Only the figures are needed from here on.
+            outcome.program.header = Vec::new();
+            outcome.program.insts = Vec::new();
+        }
+        done.outcome = Some(outcome);
+    }
+
+    /// The exit code that a result calls for, with its message.
+    fn judge(&self, name: &str, outcome: &Outcome, messages: &mut String) -> Exit {
+        let mut exit = Exit::Done;
+        if let Some(fallback) = &outcome.fallback {
+            let reason = format!(
+                "the input is returned: {}: {}",
+                fallback.stage, fallback.reason
+            );
+            match fallback.kind {
+                FallbackKind::Unsupported => {
+                    messages.push_str(&self.reporter.warning(name, &reason))
+                }
+                FallbackKind::Unverified => {
+                    messages.push_str(&self.reporter.error(name, &reason));
+                    exit = Exit::Unverified;
+                }
+            }
+        }
+        let target = &self.job.options.target;
+        for excess in fit_report(target, &outcome.program, &outcome.after) {
+            let message = format!("does not fit {}: {excess}", target.name);
+            messages.push_str(&self.reporter.error(name, &message));
+            exit = exit.and(Exit::Misfit);
+        }
+        exit
+    }
+}
+
+/// Times of all passes over some programs, in the order in which passes first ran.
+fn time_table(outcomes: &[&Outcome]) -> String {
+    let mut rows: Vec<(&'static str, u64)> = Vec::new();
+    for (name, nanos) in outcomes.iter().flat_map(|o| &o.pass_times) {
+        match rows.iter_mut().find(|r| r.0 == *name) {
+            Some(row) => row.1 += nanos,
+            None => rows.push((name, *nanos)),
+        }
+    }
+    let total: u64 = rows.iter().map(|r| r.1).sum();
+    let mut out = String::from("time by pass\n");
+    for (name, nanos) in rows.into_iter().chain([("total", total)]) {
+        let share = if total == 0 {
+            0.0
+        } else {
+            nanos as f64 * 100.0 / total as f64
+        };
+        // A write to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "  {name:<16} {:>11.3} ms {share:>6.1} %",
+            nanos as f64 / 1e6
+        );
+    }
+    out
+}

@@ -1,0 +1,470 @@
+//! The built command, from the outside.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PROGRAM: &str = "\
+FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL TEMP[0]
+  0: MOV TEMP[0], IN[0]
+  1: MOV OUT[0], TEMP[0]
+  2: END
+";
+
+const BROKEN: &str = "\
+FRAG
+DCL OUT[0], COLOR
+  0: FROB OUT[0], IN[0]
+  1: END
+";
+
+/// A folder of its own for each test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("cli-{}-{n}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder for the file");
+        fs::write(&path, text).expect("a file for the test");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tgsi-opt"));
+    command.env_remove("NO_COLOR");
+    command
+}
+
+/// Runs in `folder`, so that file names in messages are short.
+fn run(folder: &Folder, args: &[&str]) -> Output {
+    command()
+        .current_dir(&folder.0)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command runs")
+}
+
+fn run_with_stdin(folder: &Folder, args: &[&str], stdin: &str) -> Output {
+    let mut child = command()
+        .current_dir(&folder.0)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(stdin.as_bytes())
+        .expect("the command reads");
+    child.wait_with_output().expect("the command ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("the file was written")
+}
+
+#[track_caller]
+fn check(output: &Output, code: i32, stdout: &[&str], stderr: &[&str]) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stdout:\n{out}\nstderr:\n{err}"
+    );
+    for (wanted, got) in stdout
+        .iter()
+        .map(|w| (w, &out))
+        .chain(stderr.iter().map(|w| (w, &err)))
+    {
+        assert!(
+            got.contains(wanted),
+            "no {wanted:?} in\nstdout:\n{out}\nstderr:\n{err}"
+        );
+    }
+}
+
+#[test]
+fn a_file_to_standard_output() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    let output = run(&f, &["-O0", "in.tgsi"]);
+    check(&output, 0, &[], &[]);
+    assert_eq!(text(&output.stdout), PROGRAM);
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn standard_input() {
+    let f = Folder::new();
+    let output = run_with_stdin(&f, &["-O0", "-"], PROGRAM);
+    check(&output, 0, &["FRAG\nDCL IN[0]"], &[]);
+    let output = run_with_stdin(&f, &["-", "-o", "out.tgsi"], PROGRAM);
+    check(&output, 0, &[], &[]);
+    assert!(read(&f.path("out.tgsi")).starts_with("FRAG\n"));
+    let output = run_with_stdin(&f, &["-"], BROKEN);
+    check(&output, 1, &[], &["<stdin>:3"]);
+}
+
+#[test]
+fn the_same_file_is_read_and_written() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    check(&run(&f, &["-O0", "in.tgsi", "-o", "in.tgsi"]), 0, &[], &[]);
+    assert_eq!(read(&f.path("in.tgsi")), PROGRAM);
+    let left: Vec<_> = fs::read_dir(&f.0).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "a temporary file was left: {left:?}");
+}
+
+#[test]
+fn a_broken_input_leaves_the_output_alone() {
+    let f = Folder::new();
+    f.file("in.tgsi", BROKEN);
+    f.file("out.tgsi", "old");
+    check(
+        &run(&f, &["in.tgsi", "-o", "out.tgsi"]),
+        1,
+        &[],
+        &["error", "FROB", "in.tgsi:3"],
+    );
+    assert_eq!(read(&f.path("out.tgsi")), "old");
+}
+
+#[test]
+fn usage_errors() {
+    let f = Folder::new();
+    f.file("a.tgsi", PROGRAM);
+    f.file("b.tgsi", PROGRAM);
+    f.file("sub/a.tgsi", PROGRAM);
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "no input"),
+        (&["--nonsense"], "--nonsense"),
+        (&["-O9", "a.tgsi"], "9"),
+        (
+            &["--target", "nowhere", "a.tgsi"],
+            "unknown target 'nowhere'; the targets are generic, virgl",
+        ),
+        (&["--dialect", "latin", "a.tgsi"], "unknown dialect 'latin'"),
+        (
+            &["--passes", "no-such-pass", "a.tgsi"],
+            "unknown pass 'no-such-pass'",
+        ),
+        (&["--passes", "a(", "a.tgsi"], "'(' without ')'"),
+        (&["--print-after", "no-such-pass", "a.tgsi"], "unknown pass"),
+        (&["--disable", "no-such-pass", "a.tgsi"], "unknown pass"),
+        (
+            &["a.tgsi", "b.tgsi"],
+            "several inputs need an output folder",
+        ),
+        (&["a.tgsi", "b.tgsi", "-o", "a.tgsi"], "is none"),
+        (
+            &["a.tgsi", "sub/a.tgsi", "-o", "out"],
+            "would both be written to",
+        ),
+        (&["--emit", "none", "a.tgsi", "-o", "x"], "--emit none"),
+        (&["--jobs", "0", "a.tgsi"], "0"),
+        (&["-", "-", "-o", "out"], "standard input is named twice"),
+        (&["check"], "required"),
+        (
+            &["diff", "a.tgsi", "sub"],
+            "a folder cannot be compared with a file",
+        ),
+        (&["completions", "cmd"], "cmd"),
+    ];
+    for (args, message) in cases {
+        check(&run(&f, args), 2, &[], &[message]);
+    }
+    assert!(!f.path("out").exists());
+}
+
+#[test]
+fn missing_files() {
+    let f = Folder::new();
+    for args in [
+        &["no.tgsi"][..],
+        &["check", "no.tgsi"],
+        &["stats", "no.tgsi"],
+    ] {
+        check(&run(&f, args), 1, &[], &["cannot read no.tgsi"]);
+    }
+    f.file("a.tgsi", PROGRAM);
+    check(
+        &run(&f, &["a.tgsi", "-o", "none/such/out.tgsi"]),
+        1,
+        &[],
+        &["cannot write"],
+    );
+}
+
+#[test]
+fn a_folder_into_a_folder() {
+    let f = Folder::new();
+    f.file("in/a.tgsi", PROGRAM);
+    f.file("in/deep/b.tgsi", PROGRAM);
+    f.file("in/readme.txt", "no program");
+    let output = run(&f, &["-O0", "in", "-o", "out", "--jobs", "2"]);
+    check(
+        &output,
+        0,
+        &[],
+        &["2 programs: 2 unchanged, 0 returned, 0 misfits, 0 failed"],
+    );
+    assert_eq!(read(&f.path("out/a.tgsi")), PROGRAM);
+    assert_eq!(read(&f.path("out/deep/b.tgsi")), PROGRAM);
+    assert!(!f.path("out/readme.txt").exists());
+}
+
+#[test]
+fn one_bad_program_does_not_stop_the_others() {
+    let f = Folder::new();
+    f.file("in/a.tgsi", BROKEN);
+    f.file("in/b.tgsi", PROGRAM);
+    let output = run(&f, &["-O0", "in", "-o", "out"]);
+    check(&output, 1, &[], &["FROB", "1 failed"]);
+    assert!(!f.path("out/a.tgsi").exists());
+    assert_eq!(read(&f.path("out/b.tgsi")), PROGRAM);
+}
+
+#[test]
+fn an_empty_folder() {
+    let f = Folder::new();
+    fs::create_dir(f.path("in")).expect("a folder");
+    check(&run(&f, &["in", "-o", "out"]), 0, &[], &["0 programs"]);
+}
+
+#[test]
+fn threads_change_nothing() {
+    let f = Folder::new();
+    for i in 0..20 {
+        f.file(
+            &format!("in/{i}.tgsi"),
+            if i % 7 == 3 { BROKEN } else { PROGRAM },
+        );
+    }
+    let one = run(&f, &["in", "-o", "one", "--stats=json", "--jobs", "1"]);
+    let four = run(&f, &["in", "-o", "four", "--stats=json", "--jobs", "4"]);
+    assert_eq!(text(&one.stdout), text(&four.stdout));
+    assert_eq!(text(&one.stderr), text(&four.stderr));
+}
+
+#[test]
+fn human_diagnostics() {
+    let f = Folder::new();
+    f.file("in.tgsi", BROKEN);
+    let output = run(&f, &["check", "in.tgsi"]);
+    check(
+        &output,
+        1,
+        &[],
+        &["error[T", "in.tgsi:3:", "FROB OUT[0], IN[0]", "^"],
+    );
+    assert!(!text(&output.stderr).contains('\u{1b}'));
+    let output = run(&f, &["check", "--color", "always", "in.tgsi"]);
+    assert!(text(&output.stderr).contains('\u{1b}'));
+}
+
+#[test]
+fn json_diagnostics() {
+    let f = Folder::new();
+    f.file("in.tgsi", BROKEN);
+    let output = run(&f, &["--message-format", "json", "in.tgsi"]);
+    check(&output, 1, &[], &[]);
+    let err = text(&output.stderr);
+    assert!(!err.is_empty());
+    for line in err.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("a JSON object a line");
+        assert_eq!(value["file"], "in.tgsi");
+        assert!(value["line"].as_u64().is_some_and(|l| l > 0));
+        assert!(value["code"].as_str().is_some_and(|c| c.starts_with('T')));
+    }
+    let output = run(&f, &["--message-format=json", "no.tgsi"]);
+    check(
+        &output,
+        1,
+        &[],
+        &["{\"file\":\"\",\"message\":\"cannot read no.tgsi"],
+    );
+}
+
+#[test]
+fn stats_of_an_optimisation() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    let output = run(&f, &["-O0", "--emit", "none", "--stats", "in.tgsi"]);
+    check(
+        &output,
+        0,
+        &[
+            "before",
+            "after",
+            "instructions",
+            "in.tgsi - FRAG shader: 2 inst, 0 loops, 1 temps",
+        ],
+        &[],
+    );
+    let output = run(&f, &["-O0", "--emit=none", "--stats=json", "in.tgsi"]);
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    assert_eq!(value["before"]["instructions"], 2);
+    assert_eq!(value["after"]["mov"], 2);
+    assert_eq!(value["unchanged"], true);
+    let output = run(&f, &["-O0", "--stats=shader-db", "in.tgsi"]);
+    check(
+        &output,
+        0,
+        &["FRAG\nDCL"],
+        &["in.tgsi - FRAG shader: 2 inst"],
+    );
+}
+
+#[test]
+fn stats_command() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    check(
+        &run(&f, &["stats", "in.tgsi"]),
+        0,
+        &["in.tgsi (FRAG)", "instructions"],
+        &[],
+    );
+    check(
+        &run(&f, &["stats", "--format", "shader-db", "in.tgsi"]),
+        0,
+        &["in.tgsi - FRAG shader: 2 inst"],
+        &[],
+    );
+    let output = run(&f, &["stats", "--format", "json", "in.tgsi"]);
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    assert_eq!(value["counts"]["inputs"], 1);
+}
+
+#[test]
+fn misfits() {
+    let f = Folder::new();
+    let mut deep = String::from("FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\n");
+    deep.push_str(&"IF IN[0].xxxx\n".repeat(40));
+    deep.push_str("MOV OUT[0], IN[0]\n");
+    deep.push_str(&"ENDIF\n".repeat(40));
+    deep.push_str("END\n");
+    f.file("deep.tgsi", &deep);
+    let wanted = "does not fit generic: needs 40 levels of nesting, the target has 32";
+    let output = run(&f, &["-O0", "deep.tgsi", "-o", "out.tgsi"]);
+    check(&output, 3, &[], &[wanted]);
+    assert!(f.path("out.tgsi").exists());
+    check(
+        &run(&f, &["check", "--target", "generic", "deep.tgsi"]),
+        3,
+        &[],
+        &[wanted],
+    );
+    check(
+        &run(&f, &["check", "--target", "virgl", "deep.tgsi"]),
+        0,
+        &[],
+        &[],
+    );
+}
+
+#[test]
+fn lists_help_and_completions() {
+    let f = Folder::new();
+    check(&run(&f, &["--list-targets"]), 0, &["generic", "virgl"], &[]);
+    check(&run(&f, &["--list-passes"]), 0, &[], &[]);
+    check(
+        &run(&f, &["--help"]),
+        0,
+        &["Examples:", "Exit codes:", "--print-changed"],
+        &[],
+    );
+    check(&run(&f, &["run", "--help"]), 0, &["--set"], &[]);
+    check(&run(&f, &["--version"]), 0, &["tgsi-opt"], &[]);
+    for shell in ["bash", "zsh", "fish"] {
+        check(
+            &run(&f, &["completions", shell]),
+            0,
+            &["tgsi-opt", "message-format"],
+            &[],
+        );
+    }
+}
+
+#[test]
+fn a_file_named_like_a_subcommand() {
+    let f = Folder::new();
+    f.file("check", PROGRAM);
+    check(&run(&f, &["-O0", "./check"]), 0, &["FRAG"], &[]);
+    check(&run(&f, &["check", "check"]), 0, &[], &[]);
+}
+
+#[test]
+fn a_reader_that_goes_away() {
+    let f = Folder::new();
+    let mut program = String::from("FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\n");
+    program.push_str(&"MOV OUT[0], IN[0]\n".repeat(100_000));
+    program.push_str("END\n");
+    f.file("long.tgsi", &program);
+    let mut child = command()
+        .current_dir(&f.0)
+        .args(["-O0", "long.tgsi"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let f = Folder::new();
+    fs::write(f.path("in.tgsi"), b"FRAG\n\xff\xfe\0\n END").expect("a file");
+    check(&run(&f, &["in.tgsi"]), 1, &[], &["error"]);
+    let mut long = String::from("FRAG ");
+    long.push_str(&"\u{e9}".repeat(10_000));
+    f.file("long.tgsi", &long);
+    let output = run(&f, &["in.tgsi", "long.tgsi", "--emit=none"]);
+    check(&output, 1, &[], &["2 failed"]);
+    assert!(output.stderr.len() < 20_000, "a long line is cut");
+}
+
+#[test]
+fn quiet() {
+    let f = Folder::new();
+    f.file("in/a.tgsi", PROGRAM);
+    let output = run(&f, &["-O0", "in", "-o", "out", "--quiet"]);
+    check(&output, 0, &[], &[]);
+    assert_eq!(text(&output.stderr), "");
+}
