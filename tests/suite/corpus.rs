@@ -1,0 +1,129 @@
+//! The captured programs of `tests/corpus`, under every treatment at `-O1` and `-O2`.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use expect_test::expect_file;
+use libtest_mimic::Trial;
+use tgsi_opt::{Level, Options};
+
+use crate::{Check, files, root, text, treat, trial};
+
+const LEVELS: [(Level, &str); 2] = [(Level::O1, "O1"), (Level::O2, "O2")];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        trial("corpus/index".into(), index_is_complete),
+        trial("corpus/counts".into(), counts),
+    ];
+    for path in programs() {
+        for (level, label) in LEVELS {
+            let (path, name) = (path.clone(), name_of(&path));
+            trials.push(trial(format!("corpus/{name}/{label}"), move || {
+                run(&path, level)
+            }));
+        }
+    }
+    trials
+}
+
+fn programs() -> Vec<PathBuf> {
+    files(&root().join("tests/corpus"), "tgsi")
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn read(path: &Path) -> Result<tgsi::Program, String> {
+    text::parse(&fs::read_to_string(path).map_err(|e| e.to_string())?)
+}
+
+fn run(path: &Path, level: Level) -> Check {
+    let program = read(path)?;
+    text::reparses(&program)?;
+    let options = Options {
+        level,
+        verify_each: true,
+        ..Options::default()
+    };
+    let outcome = tgsi_opt::optimize(&program, &options);
+    treat::all(&program, &outcome, &options)
+        .map_err(|e| format!("{e}\nresult:\n{}", text::print(&outcome.program)))
+}
+
+/// One line a program: instructions and temporaries of the input and at each level.
+fn counts() -> Check {
+    let mut table = format!(
+        "{:32} {:>11} {:>11} {:>11}\n",
+        "program", "input", "O1", "O2"
+    );
+    let mut total = [(0, 0); 3];
+    for path in programs() {
+        let program = read(&path)?;
+        let mut row = Vec::new();
+        for (level, _) in LEVELS {
+            let options = Options {
+                level,
+                ..Options::default()
+            };
+            let outcome = tgsi_opt::optimize(&program, &options);
+            if row.is_empty() {
+                row.push((outcome.before.instructions, outcome.before.temps));
+            }
+            row.push((outcome.after.instructions, outcome.after.temps));
+        }
+        for (sum, cell) in total.iter_mut().zip(&row) {
+            *sum = (sum.0 + cell.0, sum.1 + cell.1);
+        }
+        line(&mut table, &name_of(&path), &row);
+    }
+    line(&mut table, "total", &total);
+    expect_file![root().join("tests/corpus/counts.expected")].assert_eq(&table);
+    Ok(())
+}
+
+fn line(table: &mut String, name: &str, cells: &[(u32, u32)]) {
+    let _ = write!(table, "{name:32}");
+    for (instructions, temps) in cells {
+        let _ = write!(table, " {instructions:>6} {temps:>4}");
+    }
+    table.push('\n');
+}
+
+/// `index.toml` names every program and every source, and nothing else.
+fn index_is_complete() -> Check {
+    let dir = root().join("tests/corpus");
+    let index = fs::read_to_string(dir.join("index.toml")).map_err(|e| e.to_string())?;
+    let index: toml::Table = index.parse().map_err(|e| format!("index.toml: {e}"))?;
+    let entries = index
+        .get("program")
+        .and_then(|p| p.as_array())
+        .ok_or("no [[program]]")?;
+    let mut listed = BTreeSet::new();
+    for entry in entries {
+        for key in ["name", "file", "source", "stage", "mesa", "capture"] {
+            let value = entry.get(key).and_then(|v| v.as_str()).unwrap_or_default();
+            if value.is_empty() {
+                return Err(format!("an entry without '{key}': {entry}"));
+            }
+            if matches!(key, "file" | "source") {
+                listed.insert(dir.join(value));
+            }
+        }
+    }
+    let mut present: BTreeSet<PathBuf> = programs().into_iter().collect();
+    present.extend(files(&dir.join("src"), "glsl"));
+    present.extend(files(&dir.join("src"), "arb"));
+    match listed.symmetric_difference(&present).next() {
+        Some(odd) => Err(format!("{} is listed or present, not both", odd.display())),
+        None => Ok(()),
+    }
+}

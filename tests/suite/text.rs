@@ -1,0 +1,82 @@
+//! Reading and printing programs for the tests.
+
+use tgsi::{Diagnostic, Dialect, Inst, Labels, NonFinite, Opcode, Program, Severity};
+
+/// Parses a program that must be free of errors.
+pub(crate) fn parse(text: &str) -> Result<Program, String> {
+    let (program, diagnostics) = tgsi::parse(text);
+    let errors: Vec<String> = diagnostics
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(show)
+        .collect();
+    if errors.is_empty() {
+        Ok(program)
+    } else {
+        Err(format!("does not parse:\n{}", errors.join("\n")))
+    }
+}
+
+/// The form of every golden file: decimals, numbered instructions.
+pub(crate) fn print(program: &Program) -> String {
+    tgsi::print(program, &Dialect::mesa())
+}
+
+fn show(d: &Diagnostic) -> String {
+    format!("{}:{}: {} {}", d.line, d.column, d.code, d.message)
+}
+
+/// Printing and parsing again gives the same program, in every dialect.
+pub(crate) fn reparses(program: &Program) -> Result<(), String> {
+    let exact = Dialect {
+        labels: Labels::None,
+        flt32: tgsi::FloatForm::Hex,
+        flt64: tgsi::FloatForm::Hex,
+        non_finite: NonFinite::Hex,
+        ..Dialect::mesa()
+    };
+    let text = tgsi::print(program, &exact);
+    let mut again = parse(&text)?;
+    let mut program = program.clone();
+    forget_labels(&mut again.insts);
+    forget_labels(&mut program.insts);
+    if again != program {
+        return Err(format!("reads back as another program:\n{text}"));
+    }
+    for dialect in [Dialect::mesa(), Dialect::virgl(), Dialect::legacy()] {
+        let text = tgsi::print(&program, &dialect);
+        let twice = tgsi::print(&parse(&text)?, &dialect);
+        if text != twice {
+            return Err(format!(
+                "prints differently the second time:\n{text}\n{twice}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Labels say nothing that nesting does not say, but for calls.
+fn forget_labels(insts: &mut [Inst]) {
+    for inst in insts.iter_mut().filter(|i| i.op != Opcode::Cal) {
+        inst.label = None;
+    }
+}
+
+/// The findings of the sanity check in `after` whose kind `before` is free of.
+pub(crate) fn new_findings(before: &Program, after: &Program) -> Vec<String> {
+    let known: Vec<_> = tgsi::check(before, None).iter().map(|d| d.code).collect();
+    tgsi::check(after, None)
+        .iter()
+        .filter(|d| !known.contains(&d.code))
+        .map(|d| format!("{} {}", d.code, d.message))
+        .collect()
+}
+
+/// The sanity check finds no error: a case means what it says.
+pub(crate) fn is_sane(program: &Program) -> Result<(), String> {
+    let found = tgsi::check(program, None);
+    match found.iter().find(|d| d.severity == Severity::Error) {
+        Some(d) => Err(format!("the case is not sane: {} {}", d.code, d.message)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,98 @@
+//! What every optimisation in a test goes through, whatever it was meant to show.
+
+use std::thread;
+
+use tgsi::Program;
+use tgsi_opt::{FallbackKind, Options, Outcome};
+use tgsi_target::{Cost, count, virgl_introduces};
+
+use crate::{Check, oracle, text};
+
+/// All treatments of one outcome.
+pub(crate) fn all(input: &Program, outcome: &Outcome, options: &Options) -> Check {
+    no_refused_result(outcome)?;
+    counts_are_true(input, outcome)?;
+    text::reparses(&outcome.program)?;
+    no_new_finding(input, &outcome.program, options)?;
+    same_on_threads(input, outcome, options)?;
+    if options.passes.is_none() {
+        never_worse(input, outcome, options)?;
+        idempotent(outcome, options)?;
+    }
+    oracle::same_meaning(input, &outcome.program)
+}
+
+/// The optimiser's own check refused nothing.
+fn no_refused_result(outcome: &Outcome) -> Check {
+    match &outcome.fallback {
+        Some(f) if f.kind == FallbackKind::Unverified => Err(format!(
+            "{} made a result that was refused: {}",
+            f.stage, f.reason
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn counts_are_true(input: &Program, outcome: &Outcome) -> Check {
+    if outcome.before == count(input) && outcome.after == count(&outcome.program) {
+        Ok(())
+    } else {
+        Err("the outcome's counts are not those of its programs".into())
+    }
+}
+
+fn no_new_finding(input: &Program, output: &Program, options: &Options) -> Check {
+    let mut found = text::new_findings(input, output);
+    if options.target.virgl {
+        found.extend(virgl_introduces(input, output));
+    }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "the result breaks rules that the input keeps:\n{}",
+            found.join("\n")
+        ))
+    }
+}
+
+/// One thread and four at a time give the same text.
+fn same_on_threads(input: &Program, outcome: &Outcome, options: &Options) -> Check {
+    let text = text::print(&outcome.program);
+    let same = |()| text::print(&tgsi_opt::optimize(input, options).program) == text;
+    let all_same = thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(|| same(()))).collect();
+        workers.into_iter().all(|w| w.join().unwrap_or(false))
+    });
+    if all_same {
+        Ok(())
+    } else {
+        Err("another run, on four threads, gives another text".into())
+    }
+}
+
+fn never_worse(input: &Program, outcome: &Outcome, options: &Options) -> Check {
+    let (before, after) = (cost(input, options), cost(&outcome.program, options));
+    if after <= before {
+        Ok(())
+    } else {
+        Err(format!("the result is worse: {after:?} after {before:?}"))
+    }
+}
+
+fn idempotent(outcome: &Outcome, options: &Options) -> Check {
+    let once = cost(&outcome.program, options);
+    let again = tgsi_opt::optimize(&outcome.program, options);
+    let twice = cost(&again.program, options);
+    if once == twice {
+        return Ok(());
+    }
+    let text = text::print(&again.program);
+    Err(format!(
+        "a second run changes the cost: {twice:?} after {once:?}\nsecond result:\n{text}"
+    ))
+}
+
+fn cost(program: &Program, options: &Options) -> Cost {
+    Cost::of(program, &count(program), &options.target)
+}
