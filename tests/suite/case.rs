@@ -8,8 +8,7 @@
 //! ; CHECK-NOT: text that they hold nowhere
 //! ```
 //!
-//! The result must equal the sibling `.expected`. Cases of `faults/` have none: they say what
-//! must be right by checks and treatments, whatever the result looks like.
+//! The result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
 
 use std::{fs, path::Path};
 
@@ -20,13 +19,16 @@ use tgsi_target::Target;
 
 use crate::{Check, files, root, text, treat, trial};
 
+/// Folders whose cases say what must be right by checks and treatments, whatever the result looks like.
+const CHECKED_ONLY: [&str; 2] = ["faults/", "eras/"];
+
 pub(crate) fn trials() -> Vec<Trial> {
     let dir = root().join("tests/cases");
     let all = files(&dir, "tgsi").into_iter();
     all.map(|path| {
         let name = path.strip_prefix(&dir).unwrap_or(&path).with_extension("");
         let name = name.to_string_lossy().replace('\\', "/");
-        let has_golden = !name.starts_with("faults/");
+        let has_golden = !CHECKED_ONLY.iter().any(|dir| name.starts_with(dir));
         trial(format!("cases/{name}"), move || run(&path, has_golden))
     })
     .collect()
