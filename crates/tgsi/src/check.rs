@@ -151,7 +151,7 @@ fn check_counts(inst: &Inst, sink: &mut Sink) {
         sink.error(codes::DST_COUNT, inst.span, || {
             (
                 format!(
-                    "{} takes {} destinations, not {}",
+                    "destinations of {}: {} expected, {} found",
                     info.name,
                     info.dsts,
                     inst.dsts.len()
@@ -166,7 +166,7 @@ fn check_counts(inst: &Inst, sink: &mut Sink) {
         sink.error(codes::SRC_COUNT, inst.span, || {
             (
                 format!(
-                    "{} takes {} sources, not {}",
+                    "sources of {}: {} expected, {} found",
                     info.name,
                     info.srcs,
                     inst.srcs.len()

@@ -6,6 +6,8 @@ use crate::opcode::Opcode;
 /// The manner of writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
+    /// Whether the header keeps its version, as in `FRAG1.1`. Today's consumers refuse it.
+    pub version: bool,
     /// Whether instructions are numbered: `  0: MOV ...`.
     pub numbers: bool,
     /// Blanks in front of every instruction that has no number.
@@ -65,6 +67,7 @@ impl Dialect {
     /// decimals and non-finite ones UINT32.
     pub fn mesa() -> Self {
         Dialect {
+            version: false,
             numbers: true,
             margin: 0,
             indent: 2,
@@ -93,6 +96,7 @@ impl Dialect {
             indent: 0,
             labels: Labels::None,
             old_names: true,
+            version: true,
             ..Dialect::mesa()
         }
     }
@@ -111,7 +115,10 @@ impl Dialect {
 /// where to look. What the text does not show is as in [`Dialect::mesa`].
 pub fn detect_dialect(text: &str, program: &Program) -> Dialect {
     let text = text.as_bytes();
-    let mut dialect = Dialect::mesa();
+    let mut dialect = Dialect {
+        version: program.version.is_some(),
+        ..Dialect::mesa()
+    };
     detect_layout(text, &program.insts, &mut dialect);
     detect_labels(&program.insts, &mut dialect);
     dialect.old_names = program.insts.iter().any(|i| {

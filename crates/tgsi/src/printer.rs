@@ -3,19 +3,22 @@
 use std::fmt::Write;
 
 use crate::ast::{
-    Decl, Dst, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src, XYZW,
+    Decl, Dst, File, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src,
+    XYZW,
 };
 use crate::dialect::{Dialect, FloatForm, Labels, NonFinite, closes, opens};
 use crate::opcode::Opcode;
 
-/// Levels beyond this are printed no further in, so that text stays linear in the program.
-const MAX_INDENT: usize = 64;
+/// Nesting moves instructions in by no more columns than this, so that the text stays
+/// linear in the program.
+const MAX_INDENT: usize = 128;
 
 const LETTERS: [char; 4] = ['x', 'y', 'z', 'w'];
 
 /// Prints a program. Reading the text again gives the same program, apart from the
 /// labels of branches, which are computed from the nesting, and from the type word of
-/// immediates that [`NonFinite::Uint32`] rewrites.
+/// immediates that [`NonFinite::Uint32`] rewrites, and from the version of an old header
+/// in a dialect without one.
 pub fn print(program: &Program, dialect: &Dialect) -> String {
     let mut out = String::with_capacity(64 * (program.header.len() + program.insts.len()) + 16);
     let mut printer = Printer {
@@ -34,7 +37,8 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn program(&mut self, program: &Program) {
         self.out.push_str(program.stage.name());
-        if let Some((major, minor)) = program.version {
+        let version = program.version.filter(|_| self.dialect.version);
+        if let Some((major, minor)) = version {
             self.put(format_args!("{major}.{minor}"));
         }
         self.out.push('\n');
@@ -97,8 +101,10 @@ impl Printer<'_> {
         self.word(decl.target.map(|t| t.name()));
         decl.return_types.iter().for_each(|ty| self.word(Some(ty)));
         self.word(decl.format.as_deref());
+        // Old text has RAW in front of WR, and RES only.
+        self.flag(decl.raw && decl.file == File::Res, "RAW");
         self.flag(decl.writable, "WR");
-        self.flag(decl.raw, "RAW");
+        self.flag(decl.raw && decl.file != File::Res, "RAW");
         self.flag(decl.atomic, "ATOMIC");
         self.word(decl.memory.as_deref());
         self.word(decl.interp.as_deref());
@@ -291,7 +297,7 @@ impl Printer<'_> {
             } else {
                 self.blanks(usize::from(self.dialect.margin));
             }
-            self.blanks(usize::from(self.dialect.indent) * depth.min(MAX_INDENT));
+            self.blanks((usize::from(self.dialect.indent) * depth).min(MAX_INDENT));
             self.inst(inst);
             let mut label = if is_computed(inst.op) {
                 None

@@ -164,7 +164,7 @@ fn check_labels(insts: &[Inst], sink: &mut Sink) {
     if let Some(span) = stale {
         sink.warning(codes::STALE_LABEL, span, || {
             (
-                format!("{count} branch labels do not agree with the nesting"),
+                format!("branch labels that do not agree with the nesting: {count}"),
                 Some("the nesting decides".into()),
             )
         });

@@ -120,35 +120,30 @@ impl Parser<'_> {
             return Ok(());
         }
         if !plain_attribute(decl, name) {
-            self.unknown_attribute(decl, name, token.span());
+            self.unknown_attribute(decl, name, token.span())?;
         }
         Ok(())
     }
 
-    /// Keeps a word that is not known, with whatever bracket follows it.
-    fn unknown_attribute(&mut self, decl: &mut Decl, name: &str, span: Span) {
+    /// Keeps a word that is not known, with the bracket that follows it.
+    fn unknown_attribute(&mut self, decl: &mut Decl, name: &str, span: Span) -> Parsed<()> {
         let mut word = name.to_owned();
         let close = match self.lexer.token.kind {
             Kind::Punct(b'[') => Some(b']'),
             Kind::Punct(b'(') => Some(b')'),
             _ => None,
         };
-        if let Some(close) = close {
-            loop {
-                let token = self.lexer.token;
-                if token.newline || token.kind == Kind::End {
-                    break;
-                }
-                word.extend(
-                    self.lexer
-                        .bytes(token)
-                        .iter()
-                        .map(|b| char::from(b.to_ascii_uppercase())),
-                );
-                self.lexer.advance();
-                if token.kind == Kind::Punct(close) {
-                    break;
-                }
+        while let Some(close) = close {
+            let token = self.lexer.token;
+            let text = self.lexer.bytes(token);
+            if token.newline || token.kind == Kind::End || !text.is_ascii() {
+                let what = format!("`{}`", char::from(close));
+                return self.fail(codes::BAD_DECLARATION, token.span(), &what);
+            }
+            word.extend(text.iter().map(|b| char::from(b.to_ascii_uppercase())));
+            self.lexer.advance();
+            if token.kind == Kind::Punct(close) {
+                break;
             }
         }
         self.sink.warning(codes::UNKNOWN_ATTRIBUTE, span, || {
@@ -158,6 +153,7 @@ impl Parser<'_> {
             )
         });
         decl.unknown.push(word);
+        Ok(())
     }
 
     /// `(1, 2, ..)`

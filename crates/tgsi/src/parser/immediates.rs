@@ -97,7 +97,10 @@ impl Parser<'_> {
                 }
             }
         }
-        if read.is_ok() && (len == 0 || low.is_some()) {
+        if read.is_ok() && low.is_some() {
+            return self.fail(codes::BAD_IMMEDIATE, open, "two hex words for each FLT64");
+        }
+        if read.is_ok() && len == 0 {
             return self.fail(codes::BAD_IMMEDIATE, open, "values between the braces");
         }
         read.map(|()| words)

@@ -97,16 +97,29 @@ impl Parser<'_> {
                     let dst = self.dst()?;
                     inst.dsts.push(dst);
                 }
-                Kind::Word | Kind::Punct(b'-' | b'|' | b'+') => {
+                Kind::Word | Kind::Punct(b'-' | b'|' | b'+')
+                    if inst.dsts.len() == usize::from(info.dsts) =>
+                {
                     let src = self.src()?;
                     inst.srcs.push(src);
                 }
-                _ => return self.fail(codes::NO_OPERAND, self.lexer.token.span(), "an operand"),
+                Kind::Punct(b'-' | b'|' | b'+') => {
+                    let span = self.lexer.token.span();
+                    return self.fail(codes::NO_OPERAND, span, "a destination");
+                }
+                _ => {
+                    let span = self.lexer.token.span();
+                    return self.fail(codes::NO_OPERAND, span, "an operand");
+                }
             }
             if !self.lexer.eat(b',') {
-                return Ok(());
+                break;
             }
         }
+        if self.at_register() && !self.lexer.token.newline {
+            return self.unexpected(self.lexer.token.span(), "`,`");
+        }
+        Ok(())
     }
 
     /// A texture target, memory word or format.
@@ -179,17 +192,21 @@ fn similar(name: &str) -> Option<&'static str> {
     (near.0 <= 1 + name.len() / 4).then_some(near.1)
 }
 
-/// Edit distance: insertions, deletions and replacements.
+/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replace = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = replace.min(corner + 1).min(row[j] + 1);
+    let first: Vec<usize> = (0..=b.len()).collect();
+    let (mut before, mut last) = (first.clone(), first);
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let replaced = last[j] + usize::from(a[i] != b[j]);
+            let mut best = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                best = best.min(before[j - 1] + 1);
+            }
+            row.push(best);
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
