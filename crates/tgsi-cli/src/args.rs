@@ -185,8 +185,10 @@ pub(crate) struct CheckArgs {
 Input lines, one register each:
   IN[0] 1.0 2.0 0 1                 all four pixels of the quad
   IN[0].lane1 0x3f800000 0 0 0      one pixel (0 top left, 1 right, 2 below, 3 both)
-A word is hexadecimal bits with 0x, a float with a point or exponent, else an integer's bits
-... except that plain integers in IN and CONST lines of --set read as floats are written 1.0.")]
+A word is bits (0x...), an integer, or a float; integers beside a float are floats.
+A register that is not set reads 0.
+
+Output lines hold the words as bits, then as floats; - is a word that depends on undefined data.")]
 pub(crate) struct RunArgs {
     /// The program, or - for standard input
     #[arg(value_name = "IN")]
@@ -223,4 +225,10 @@ pub(crate) struct DiffArgs {
     /// Seeded cases to run; 0 compares counts only
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) cases: u32,
+    /// Also report what the second introduces that this target does not take
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<String>,
+    /// Programs worked on at once. Default: one a core
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
 }

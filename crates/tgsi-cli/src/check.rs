@@ -10,24 +10,22 @@ use crate::optimize::find_target;
 use crate::report::Reporter;
 use crate::stats;
 
-/// Reads and parses a program and reports what is wrong with it. `None` after an error.
-pub(crate) fn load(input: &Input, reporter: &Reporter) -> Option<Program> {
-    let text = match input.read() {
-        Ok(text) => text,
-        Err(error) => {
-            files::eprint(&reporter.error("", &format!("{error:#}")));
-            return None;
-        }
-    };
+/// Reads and parses a program. The error is the message to show.
+pub(crate) fn load(input: &Input, reporter: &Reporter) -> Result<Program, String> {
+    let text = input
+        .read()
+        .map_err(|error| reporter.error("", &format!("{error:#}")))?;
     let (program, diagnostics) = tgsi::parse(&text);
-    let wrong = has_error(&diagnostics);
     // Only what stops the program is of interest to a command that is after something else.
     let errors: Vec<Diagnostic> = diagnostics
         .into_iter()
         .filter(|d| d.severity == Severity::Error)
         .collect();
-    files::eprint(&reporter.diagnostics(&input.shown(), &text, &errors));
-    (!wrong).then_some(program)
+    if errors.is_empty() {
+        Ok(program)
+    } else {
+        Err(reporter.diagnostics(&input.shown(), &text, &errors))
+    }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -91,10 +89,14 @@ pub(crate) fn run_stats(args: &StatsArgs, reporter: &Reporter) -> Exit {
     let mut exit = Exit::Done;
     let mut totals = stats::Totals::default();
     for input in &inputs {
-        let Some(program) = load(input, reporter) else {
-            totals.failed += 1;
-            exit = exit.and(Exit::Invalid);
-            continue;
+        let program = match load(input, reporter) {
+            Ok(program) => program,
+            Err(message) => {
+                files::eprint(&message);
+                totals.failed += 1;
+                exit = exit.and(Exit::Invalid);
+                continue;
+            }
         };
         let counts = count(&program);
         totals.add_counts(&counts, &counts);

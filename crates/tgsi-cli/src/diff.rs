@@ -1,23 +1,31 @@
 //! `tgsi-opt diff`: two programs, or two folders, side by side.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tgsi::Program;
-use tgsi_target::count;
+use tgsi_target::{Counts, Target, count, fit_report, virgl_introduces};
 
 use crate::args::DiffArgs;
 use crate::check;
 use crate::exit::Exit;
 use crate::files::{self, Input};
+use crate::optimize::{find_target, in_parallel};
 use crate::report::Reporter;
 use crate::stats::{self, Totals};
 
 /// Runs `diff`.
 pub(crate) fn run(args: &DiffArgs, reporter: &Reporter) -> Exit {
+    let target = match args.target.as_deref().map(find_target).transpose() {
+        Ok(target) => target,
+        Err(message) => {
+            files::eprint(&reporter.error("", &message));
+            return Exit::Usage;
+        }
+    };
     match (args.before.is_dir(), args.after.is_dir()) {
-        (true, true) => folders(args, reporter),
-        (false, false) => programs(args, reporter),
+        (true, true) => folders(args, target, reporter),
+        (false, false) => programs(args, target, reporter),
         _ => {
             files::eprint(&reporter.error("", "a folder cannot be compared with a file"));
             Exit::Usage
@@ -25,115 +33,174 @@ pub(crate) fn run(args: &DiffArgs, reporter: &Reporter) -> Exit {
     }
 }
 
-/// Whether two programs compute the same, in words, and whether that is a difference.
-struct Verdict {
-    text: String,
+/// What comparing two programs found.
+struct Comparison {
+    before: Counts,
+    after: Counts,
+    /// Whether they compute the same, in words.
+    verdict: String,
     differs: bool,
+    /// What the target does not take.
+    objections: Vec<String>,
 }
 
-fn verdict(before: &Program, after: &Program, cases: u32) -> Verdict {
-    if cases == 0 {
-        return Verdict {
-            text: "not run".to_owned(),
-            differs: false,
-        };
+impl Comparison {
+    fn exit(&self) -> Exit {
+        if self.differs {
+            Exit::Unverified
+        } else if self.objections.is_empty() {
+            Exit::Done
+        } else {
+            Exit::Misfit
+        }
     }
+}
+
+fn compare(before: &Program, after: &Program, cases: u32, target: Option<&Target>) -> Comparison {
+    let (verdict, differs) = verdict(before, after, cases);
+    let counts = count(after);
+    let mut objections = Vec::new();
+    if let Some(target) = target {
+        if target.virgl {
+            objections = virgl_introduces(before, after);
+        }
+        let excess = fit_report(target, after, &counts);
+        objections.extend(
+            excess
+                .iter()
+                .map(|e| format!("does not fit {}: {e}", target.name)),
+        );
+    }
+    Comparison {
+        before: count(before),
+        after: counts,
+        verdict,
+        differs,
+        objections,
+    }
+}
+
+fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool) {
     if before.stage != after.stage {
-        return Verdict {
-            text: "different stages".to_owned(),
-            differs: true,
-        };
+        return ("different stages".to_owned(), true);
     }
-    let _ = (before, after);
-    Verdict {
-        text: "not run".to_owned(),
-        differs: false,
+    if cases == 0 {
+        return ("not run".to_owned(), false);
     }
+    ("not run".to_owned(), false)
 }
 
-fn programs(args: &DiffArgs, reporter: &Reporter) -> Exit {
-    let load = |path: &PathBuf| {
-        check::load(
-            &Input {
-                path: path.clone(),
-                name: PathBuf::new(),
-            },
-            reporter,
-        )
+fn programs(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exit {
+    let load = |path: &Path| {
+        let input = Input {
+            path: path.to_owned(),
+            name: PathBuf::new(),
+        };
+        check::load(&input, reporter).map_err(|message| files::eprint(&message))
     };
-    let (Some(before), Some(after)) = (load(&args.before), load(&args.after)) else {
+    let (Ok(before), Ok(after)) = (load(&args.before), load(&args.after)) else {
         return Exit::Invalid;
     };
-    let (b, a) = (count(&before), count(&after));
-    let verdict = verdict(&before, &after, args.cases);
-    let table = stats::side_by_side("before", "after", &b, &a);
-    files::print(&format!("{table}{}\n", verdict.text));
-    if verdict.differs {
-        Exit::Unverified
-    } else {
-        Exit::Done
+    let found = compare(&before, &after, args.cases, target);
+    let mut out = stats::side_by_side("before", "after", &found.before, &found.after);
+    out.push_str(&format!("{}\n", found.verdict));
+    for objection in &found.objections {
+        out.push_str(&format!("introduces {objection}\n"));
+    }
+    files::print(&out);
+    found.exit()
+}
+
+/// One file name, and the program of it in either folder.
+type Pair = (PathBuf, Option<Input>, Option<Input>);
+
+fn pairs(args: &DiffArgs) -> anyhow::Result<Vec<Pair>> {
+    let list = |path: &PathBuf| files::expand(std::slice::from_ref(path)).map(|found| found.0);
+    let mut pairs: BTreeMap<PathBuf, (Option<Input>, Option<Input>)> = BTreeMap::new();
+    for input in list(&args.before)? {
+        let name = input.name.clone();
+        pairs.entry(name).or_default().0 = Some(input);
+    }
+    for input in list(&args.after)? {
+        let name = input.name.clone();
+        pairs.entry(name).or_default().1 = Some(input);
+    }
+    Ok(pairs
+        .into_iter()
+        .map(|(name, (before, after))| (name, before, after))
+        .collect())
+}
+
+/// What comparing one pair came to.
+enum Row {
+    /// A program of this name is only in one folder.
+    Lone(String),
+    /// A program could not be read; the message is ready to be shown.
+    Failed(String),
+    /// Both were compared.
+    Both(String, Box<Comparison>),
+}
+
+fn row(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter, pair: &Pair) -> Row {
+    let name = pair.0.display().to_string();
+    let (before, after) = match pair {
+        (_, Some(before), Some(after)) => (before, after),
+        (_, Some(_), None) => {
+            return Row::Lone(format!("{name}: only in {}\n", args.before.display()));
+        }
+        _ => return Row::Lone(format!("{name}: only in {}\n", args.after.display())),
+    };
+    match (check::load(before, reporter), check::load(after, reporter)) {
+        (Ok(before), Ok(after)) => {
+            Row::Both(name, Box::new(compare(&before, &after, args.cases, target)))
+        }
+        (Err(a), Err(b)) => Row::Failed(a + &b),
+        (Err(message), _) | (_, Err(message)) => Row::Failed(message),
     }
 }
 
-fn folders(args: &DiffArgs, reporter: &Reporter) -> Exit {
-    let list = |path: &PathBuf| files::expand(std::slice::from_ref(path)).map(|(inputs, _)| inputs);
-    let (before, after) = match (list(&args.before), list(&args.after)) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(error), _) | (_, Err(error)) => {
+fn folders(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exit {
+    let pairs = match pairs(args) {
+        Ok(pairs) => pairs,
+        Err(error) => {
             files::eprint(&reporter.error("", &format!("{error:#}")));
             return Exit::Invalid;
         }
     };
-    let mut pairs: BTreeMap<PathBuf, (Option<Input>, Option<Input>)> = BTreeMap::new();
-    for input in before {
-        let name = input.name.clone();
-        pairs.entry(name).or_default().0 = Some(input);
-    }
-    for input in after {
-        let name = input.name.clone();
-        pairs.entry(name).or_default().1 = Some(input);
-    }
+    let rows = in_parallel(args.jobs, &pairs, |pair| row(args, target, reporter, pair));
     let mut totals = Totals::default();
     let mut exit = Exit::Done;
     let mut differing = 0u32;
-    for (name, pair) in pairs {
-        let name = name.display().to_string();
-        let (before, after) = match pair {
-            (Some(before), Some(after)) => (before, after),
-            (Some(_), None) => {
-                files::print(&format!("{name}: only in {}\n", args.before.display()));
-                continue;
+    let mut out = String::new();
+    for row in rows {
+        match row {
+            Row::Lone(line) => out.push_str(&line),
+            Row::Failed(message) => {
+                files::eprint(&message);
+                totals.failed += 1;
+                exit = exit.and(Exit::Invalid);
             }
-            _ => {
-                files::print(&format!("{name}: only in {}\n", args.after.display()));
-                continue;
+            Row::Both(name, found) => {
+                let (b, a) = (&found.before, &found.after);
+                totals.add_counts(b, a);
+                differing += u32::from(found.differs);
+                exit = exit.and(found.exit());
+                out.push_str(&format!(
+                    "{name}: instructions {} -> {}, temps {} -> {}, {}\n",
+                    b.instructions, a.instructions, b.temps, a.temps, found.verdict
+                ));
+                for objection in &found.objections {
+                    out.push_str(&format!("{name}: introduces {objection}\n"));
+                }
             }
-        };
-        let (Some(before), Some(after)) = (
-            check::load(&before, reporter),
-            check::load(&after, reporter),
-        ) else {
-            totals.failed += 1;
-            exit = exit.and(Exit::Invalid);
-            continue;
-        };
-        let (b, a) = (count(&before), count(&after));
-        totals.add_counts(&b, &a);
-        let verdict = verdict(&before, &after, args.cases);
-        if verdict.differs {
-            differing += 1;
-            exit = exit.and(Exit::Unverified);
         }
-        files::print(&format!(
-            "{name}: instructions {} -> {}, temps {} -> {}, {}\n",
-            b.instructions, a.instructions, b.temps, a.temps, verdict.text
-        ));
     }
-    files::print(&format!(
+    out.push_str(&format!(
         "{} programs, {differing} differ, {} failed\n{}",
         totals.programs,
         totals.failed,
         totals.sums()
     ));
+    files::print(&out);
     exit
 }

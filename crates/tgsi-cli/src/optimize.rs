@@ -2,13 +2,16 @@
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tgsi::{Diagnostic, Dialect};
-use tgsi_opt::{FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, TextOutcome};
+use tgsi_opt::{
+    Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, TextOutcome,
+};
 use tgsi_target::{TARGETS, Target, fit_report};
 
 use crate::args::{Emit, OptimizeArgs, StatsForm};
@@ -223,6 +226,39 @@ impl Job {
             Some(&mut printer),
         )
     }
+
+    /// The input after a fault of the optimiser.
+    fn reprint(&self, text: &str) -> Result<TextOutcome, Vec<Diagnostic>> {
+        let options = Options {
+            level: Level::O0,
+            passes: None,
+            ..self.options.clone()
+        };
+        let mut result = tgsi_opt::optimize_text(text, &options, self.dialect.as_ref())?;
+        result.outcome.fallback = Some(Fallback {
+            kind: FallbackKind::Unverified,
+            stage: "optimiser".to_owned(),
+            reason: "internal error".to_owned(),
+        });
+        Ok(result)
+    }
+}
+
+/// Maps `work` over `items` on `jobs` threads; the results are in the order of the items.
+pub(crate) fn in_parallel<T: Sync, R: Send>(
+    jobs: Option<u16>,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync + Send,
+) -> Vec<R> {
+    let mut builder = rayon::ThreadPoolBuilder::new();
+    if let Some(jobs) = jobs {
+        builder = builder.num_threads(usize::from(jobs));
+    }
+    match builder.build() {
+        Ok(pool) => pool.install(|| items.par_iter().map(work).collect()),
+        // No threads to be had: the work is done all the same.
+        Err(_) => items.iter().map(work).collect(),
+    }
 }
 
 /// Nanoseconds since the first call.
@@ -307,20 +343,13 @@ impl Batch<'_> {
     }
 
     fn run_all(&self, inputs: &[Input], jobs: Option<u16>) -> Exit {
-        let mut builder = rayon::ThreadPoolBuilder::new();
-        if let Some(jobs) = jobs {
-            builder = builder.num_threads(usize::from(jobs));
-        }
         let bar = self.progress(inputs.len());
         let work = |input: &Input| {
             let done = self.work(input);
             bar.inc(1);
             done
         };
-        let results: Vec<Done> = match builder.build() {
-            Ok(pool) => pool.install(|| inputs.par_iter().map(work).collect()),
-            Err(_) => inputs.iter().map(work).collect(),
-        };
+        let results = in_parallel(jobs, inputs, work);
         bar.finish_and_clear();
         self.finish(&results)
     }
@@ -385,7 +414,11 @@ impl Batch<'_> {
             }
         };
         let mut done = Done::default();
-        match self.job.optimize(&text, &mut done.messages) {
+        // A fault of the optimiser must not cost the caller his program.
+        let attempt = catch_unwind(AssertUnwindSafe(|| {
+            self.job.optimize(&text, &mut done.messages)
+        }));
+        match attempt.unwrap_or_else(|_| self.job.reprint(&text)) {
             Ok(result) => self.accept(input, &name, &text, result, &mut done),
             Err(diagnostics) => {
                 done.messages
