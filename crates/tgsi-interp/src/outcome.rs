@@ -1,0 +1,179 @@
+//! What a run leaves behind.
+
+use crate::memory::Region;
+
+/// A 32-bit word of a result, and how it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The bits.
+    pub bits: u32,
+    /// Made by a 32-bit float operation: if it is a NaN, its payload is free.
+    pub float: bool,
+    /// Half of a pair made by a 64-bit float operation.
+    pub double: bool,
+}
+
+/// One output register: `OUT[index]`, or `OUT[dim][index]` of a patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputReg<W> {
+    /// The vertex of a two-dimensional output.
+    pub dim: Option<i32>,
+    /// The register.
+    pub index: i32,
+    /// The words of each lane. Outputs of a patch (`TESS_CTRL`) are shared and have one entry.
+    pub lanes: Vec<[W; 4]>,
+}
+
+/// A vertex that `EMIT` made, or the end of a primitive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted<W> {
+    /// The lane that made it.
+    pub lane: u32,
+    /// Its stream.
+    pub stream: u32,
+    /// The outputs by then, in the order of [`Outcome::outputs`]'s registers;
+    /// `None` for `ENDPRIM`.
+    pub words: Option<Vec<[W; 4]>>,
+}
+
+/// Things that make a run incomparable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// The run was stopped at the step limit, or at the limit of nested calls.
+    pub step_limit: bool,
+    /// An index left its declared array.
+    pub out_of_array: bool,
+    /// The text's structure does not hold together (a jump without a target).
+    pub malformed: bool,
+}
+
+/// The result of a run. `W` is [`Word`], or `Option<Word>` where words that depend on
+/// undefined data are `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome<W = Word> {
+    /// Outputs at the end, in the order (dim, index). Empty for `GEOM`, whose results are
+    /// [`Outcome::emitted`], and for `COMP`.
+    pub outputs: Vec<OutputReg<W>>,
+    /// The registers that the words of [`Outcome::emitted`] belong to.
+    pub emitted_regs: Vec<i32>,
+    /// Emitted vertices and primitive ends, lane by lane in order.
+    pub emitted: Vec<Emitted<W>>,
+    /// Lanes that were killed, bit 0 for lane 0.
+    pub kill: u64,
+    /// Memory after the run.
+    pub memory: Vec<Region<W>>,
+    /// Reasons not to compare this outcome.
+    pub flags: Flags,
+    /// Instructions executed, all quads together.
+    pub steps: u64,
+}
+
+/// An outcome in which words that depend on undefined data are `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MaskedOutcome {
+    /// The words.
+    pub outcome: Outcome<Option<Word>>,
+    /// Lanes whose kill does not depend on undefined data.
+    pub kill_defined: u64,
+    /// The number of emitted vertices depends on undefined data; `emitted` is empty then.
+    pub emitted_undefined: bool,
+}
+
+fn meet_word(a: &mut Option<Word>, b: Word) {
+    if let Some(w) = a {
+        let nan = |x: u32| f32::from_bits(x).is_nan();
+        let same_nan = w.float && b.float && nan(w.bits) && nan(b.bits);
+        if w.bits != b.bits && !same_nan {
+            *a = None;
+        } else {
+            w.float |= b.float;
+            w.double |= b.double;
+        }
+    }
+}
+
+fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        meet_word(x, *y);
+    }
+}
+
+fn lift_vec(a: &[Word; 4]) -> [Option<Word>; 4] {
+    a.map(Some)
+}
+
+impl MaskedOutcome {
+    /// All words of one run taken as defined.
+    pub fn from_run(run: &Outcome) -> Self {
+        let outcome = Outcome {
+            outputs: run
+                .outputs
+                .iter()
+                .map(|o| OutputReg {
+                    dim: o.dim,
+                    index: o.index,
+                    lanes: o.lanes.iter().map(lift_vec).collect(),
+                })
+                .collect(),
+            emitted_regs: run.emitted_regs.clone(),
+            emitted: run
+                .emitted
+                .iter()
+                .map(|e| Emitted {
+                    lane: e.lane,
+                    stream: e.stream,
+                    words: e.words.as_ref().map(|w| w.iter().map(lift_vec).collect()),
+                })
+                .collect(),
+            kill: run.kill,
+            memory: run
+                .memory
+                .iter()
+                .map(|r| Region {
+                    kind: r.kind,
+                    index: r.index,
+                    words: r.words.iter().copied().map(Some).collect(),
+                })
+                .collect(),
+            flags: run.flags,
+            steps: run.steps,
+        };
+        MaskedOutcome { outcome, kill_defined: u64::MAX, emitted_undefined: false }
+    }
+
+    /// Forgets the words in which another run, with another fill, differs.
+    pub fn meet(&mut self, run: &Outcome) {
+        let out = &mut self.outcome;
+        self.kill_defined &= !(out.kill ^ run.kill);
+        for (a, b) in out.outputs.iter_mut().zip(&run.outputs) {
+            for (x, y) in a.lanes.iter_mut().zip(&b.lanes) {
+                meet_vec(x, y);
+            }
+        }
+        for (a, b) in out.memory.iter_mut().zip(&run.memory) {
+            for (x, y) in a.words.iter_mut().zip(&b.words) {
+                meet_word(x, *y);
+            }
+        }
+        let same_shape = out.emitted.len() == run.emitted.len()
+            && out
+                .emitted
+                .iter()
+                .zip(&run.emitted)
+                .all(|(a, b)| (a.lane, a.stream, a.words.is_some()) == (b.lane, b.stream, b.words.is_some()));
+        if same_shape {
+            for (a, b) in out.emitted.iter_mut().zip(&run.emitted) {
+                if let (Some(x), Some(y)) = (&mut a.words, &b.words) {
+                    x.iter_mut().zip(y).for_each(|(x, y)| meet_vec(x, y));
+                }
+            }
+        } else {
+            out.emitted.clear();
+            self.emitted_undefined = true;
+        }
+        out.flags.step_limit |= run.flags.step_limit;
+        out.flags.out_of_array |= run.flags.out_of_array;
+        out.flags.malformed |= run.flags.malformed;
+        out.steps += run.steps;
+    }
+}

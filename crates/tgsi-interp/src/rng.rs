@@ -1,0 +1,55 @@
+//! Seeded words: a hash, and a generator built on it.
+
+/// Mixes a 64-bit number (splitmix64's finaliser).
+pub(crate) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A hash of a few numbers.
+pub(crate) fn hash(parts: &[u64]) -> u64 {
+    parts.iter().fold(0x5bd1_e995, |h, p| mix(h ^ p.wrapping_mul(0xd6e8_feb8_6659_fd93)))
+}
+
+/// A deterministic generator.
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Rng(mix(seed))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number below `n`; 0 if `n` is 0.
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        ((self.next() >> 32) * u64::from(n) >> 32) as u32
+    }
+
+    /// A number in 0..1.
+    pub(crate) fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1u32 << 24) as f32
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
+        from.get(self.below(from.len() as u32) as usize).copied()
+    }
+}
+
+/// The unknown word of a register channel: a moderate float whose sign differs
+/// between neighbouring fills, so that few tests on it come out alike. 0 for fill 0.
+pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
+    if fill == 0 {
+        return 0;
+    }
+    let sign = (mix(place) as u32 ^ fill as u32) & 1;
+    let h = hash(&[fill, place]);
+    let exponent = 126 + (h >> 32) as u32 % 6;
+    sign << 31 | exponent << 23 | h as u32 & 0x7f_ffff
+}
