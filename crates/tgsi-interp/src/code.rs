@@ -1,7 +1,9 @@
 //! A program decoded for execution: registers as slots, structure as jump targets.
 
 use smallvec::SmallVec;
-use tgsi::{AddrReg, Dst, File, Index, Inst, Item, Opcode, Program, Register, Src, Stage, TexTarget, Ty};
+use tgsi::{
+    AddrReg, Dst, File, Index, Inst, Item, Opcode, Program, Register, Src, Stage, TexTarget, Ty,
+};
 
 use crate::eval::Rules;
 use crate::eval64;
@@ -151,6 +153,8 @@ pub(crate) struct Code {
     pub(crate) malformed: bool,
     /// Registers that the text names or declares: file, row, register, slot.
     pub(crate) named: Vec<(File, Option<i32>, i32, u32)>,
+    /// System values that follow from an invocation's number.
+    pub(crate) system_values: Vec<SystemValue>,
     /// The slots that all invocations of a patch share.
     pub(crate) shared: std::ops::Range<u32>,
 }
@@ -175,10 +179,15 @@ impl Code {
             rules: rules(program),
             malformed: false,
             named: Vec::new(),
+            system_values: system_values(program),
             shared,
         };
         code.named = layout.named(&code.files);
-        let insts: Vec<Decoded> = program.insts.iter().map(|i| code.decode(program, i)).collect();
+        let insts: Vec<Decoded> = program
+            .insts
+            .iter()
+            .map(|i| code.decode(program, i))
+            .collect();
         code.insts = insts;
         crate::flow::link(&mut code, program);
         code
@@ -199,9 +208,16 @@ impl Code {
     fn index_ref(&self, index: Index) -> IndexRef {
         let addr = index.addr.and_then(|a: AddrReg| {
             let slot = self.slot(a.file, None, a.index)?;
-            Some(AddrRef { slot, comp: a.comp & 3, float: a.file == File::Loop })
+            Some(AddrRef {
+                slot,
+                comp: a.comp & 3,
+                float: a.file == File::Loop,
+            })
         });
-        IndexRef { base: index.base, addr }
+        IndexRef {
+            base: index.base,
+            addr,
+        }
     }
 
     fn loc(&self, program: &Program, reg: &Register) -> Loc {
@@ -223,7 +239,11 @@ impl Code {
             first,
             last,
         });
-        if resource { Loc::Resource(indirect) } else { Loc::Indirect(indirect) }
+        if resource {
+            Loc::Resource(indirect)
+        } else {
+            Loc::Indirect(indirect)
+        }
     }
 
     fn src(&self, program: &Program, src: &Src, ty: Ty) -> SrcRef {
@@ -243,20 +263,34 @@ impl Code {
     }
 
     fn dst(&self, program: &Program, dst: &Dst) -> DstRef {
-        DstRef { loc: self.loc(program, &dst.reg), file: dst.reg.file, mask: dst.mask & 15 }
+        DstRef {
+            loc: self.loc(program, &dst.reg),
+            file: dst.reg.file,
+            mask: dst.mask & 15,
+        }
     }
 
     fn decode(&self, program: &Program, inst: &Inst) -> Decoded {
         let info = inst.op.info();
         let ty = |i: usize| info.src_ty.get(i).copied().unwrap_or(Ty::Any);
-        let srcs: SmallVec<[SrcRef; 3]> =
-            inst.srcs.iter().enumerate().map(|(i, s)| self.src(program, s, ty(i))).collect();
+        let srcs: SmallVec<[SrcRef; 3]> = inst
+            .srcs
+            .iter()
+            .enumerate()
+            .map(|(i, s)| self.src(program, s, ty(i)))
+            .collect();
         let dsts: SmallVec<[DstRef; 1]> = inst.dsts.iter().map(|d| self.dst(program, d)).collect();
         let mask = dsts.first().map_or(0, |d| d.mask);
         let kind = kind(inst.op);
         let offsets = inst.offsets.iter().map(|o| {
             let [x, y, z] = o.swizzle;
-            let src = Src { reg: o.reg, swizzle: [x, y, z, z], abs: false, neg: false, span: inst.span };
+            let src = Src {
+                reg: o.reg,
+                swizzle: [x, y, z, z],
+                abs: false,
+                neg: false,
+                span: inst.span,
+            };
             self.src(program, &src, Ty::I)
         });
         Decoded {
@@ -276,9 +310,60 @@ impl Code {
     }
 }
 
+/// A system value that follows from an invocation's number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemValue {
+    pub(crate) index: i32,
+    kind: Numbered,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Numbered {
+    Thread,
+    Block,
+    Invocation,
+}
+
+impl SystemValue {
+    /// Its words in invocation `number` of a work group of the size `block`.
+    pub(crate) fn words(&self, number: u32, block: [u32; 3]) -> [u32; 4] {
+        let [w, h, d] = block;
+        match self.kind {
+            Numbered::Thread => [number % w, number / w % h, number / w / h, 0],
+            Numbered::Block => [w, h, d, 0],
+            Numbered::Invocation => [number; 4],
+        }
+    }
+}
+
+fn system_values(program: &Program) -> Vec<SystemValue> {
+    let value = |item: &Item| {
+        let Item::Decl(d) = item else {
+            return None;
+        };
+        let kind = match (d.file, d.semantic.as_ref()?.name.as_str(), program.stage) {
+            (File::Sv, "THREAD_ID", _) => Numbered::Thread,
+            (File::Sv, "BLOCK_SIZE", _) => Numbered::Block,
+            (File::Sv, "INVOCATIONID", Stage::TessCtrl) => Numbered::Invocation,
+            _ => return None,
+        };
+        Some(SystemValue {
+            index: d.first,
+            kind,
+        })
+    };
+    program.header.iter().filter_map(value).collect()
+}
+
 /// From the first to the last slot of a file.
 fn span(banks: &FileBanks) -> std::ops::Range<u32> {
-    let all = || banks.rows.iter().chain([&banks.plain]).filter(|b| b.len > 0);
+    let all = || {
+        banks
+            .rows
+            .iter()
+            .chain([&banks.plain])
+            .filter(|b| b.len > 0)
+    };
     let start = all().map(|b| b.base).min().unwrap_or(0);
     let end = all().map(|b| b.base + b.len).max().unwrap_or(0);
     start..end
@@ -309,7 +394,10 @@ fn rules(program: &Program) -> Rules {
     let on = |name| property(program, name).is_some_and(|v| v != "0");
     Rules {
         first_era: program.version.is_some()
-            || program.insts.iter().any(|i| i.op.info().era == tgsi::Era::First),
+            || program
+                .insts
+                .iter()
+                .any(|i| i.op.info().era == tgsi::Era::First),
         zero_wins: on("MUL_ZERO_WINS") || on("LEGACY_MATH_RULES"),
     }
 }
@@ -318,14 +406,19 @@ fn rules(program: &Program) -> Rules {
 fn array_range(program: &Program, reg: &Register) -> (i32, i32) {
     let array = reg.index.array;
     let declared = program.header.iter().find_map(|i| match i {
-        Item::Decl(d) if array != 0 && d.file == reg.file && d.array == array => Some((d.first, d.last)),
+        Item::Decl(d) if array != 0 && d.file == reg.file && d.array == array => {
+            Some((d.first, d.last))
+        }
         _ => None,
     });
     declared.unwrap_or((0, i32::MAX))
 }
 
 fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
-    let modified = |i: usize| srcs.get(i).is_some_and(|s| s.abs || s.negate == Negate::Float);
+    let modified = |i: usize| {
+        srcs.get(i)
+            .is_some_and(|s| s.abs || s.negate == Negate::Float)
+    };
     let wide = eval64::is_wide_result(inst.op);
     match inst.op {
         _ if inst.sat => {
@@ -335,8 +428,12 @@ fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
                 Made::Float
             }
         }
-        Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc if modified(0) => Made::Float,
-        Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc | Opcode::Uarl => Made::Copy,
+        Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc if modified(0) => {
+            Made::Float
+        }
+        Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc | Opcode::Uarl => {
+            Made::Copy
+        }
         Opcode::Ucmp if modified(1) || modified(2) => Made::Float,
         Opcode::Ucmp => Made::Select,
         op => match op.info().dst_ty {
@@ -350,18 +447,17 @@ fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
 fn kind(op: Opcode) -> Kind {
     use Opcode::*;
     match op {
-        If | Uif | Ifc | Else | Endif | Bgnloop | Endloop | Rep | Endrep | Bgnfor | Endfor | Brk | Breakc
-        | Cont | Switch | Case | Default | Endswitch | Cal | Callnz | Ret | Bgnsub | Endsub | Bra | End => {
-            Kind::Flow
-        }
+        If | Uif | Ifc | Else | Endif | Bgnloop | Endloop | Rep | Endrep | Bgnfor | Endfor
+        | Brk | Breakc | Cont | Switch | Case | Default | Endswitch | Cal | Callnz | Ret
+        | Bgnsub | Endsub | Bra | End => Kind::Flow,
         Kill | KillIf | Demote => Kind::Kill,
         Emit | Endprim => Kind::Emit,
         Barrier => Kind::Barrier,
         Membar | Nop => Kind::Nop,
         Pusha | Popa => Kind::AddressStack,
-        Ddx | Ddy | DdxFine | DdyFine | ReadInvoc | ReadFirst | VoteAny | VoteAll | VoteEq | Ballot
-        | InterpCentroid | InterpSample | InterpOffset | Fbfetch | Clock | ReadHelper | Dfracexp | Img2hnd
-        | Samp2hnd | Ara => Kind::Quad,
+        Ddx | Ddy | DdxFine | DdyFine | ReadInvoc | ReadFirst | VoteAny | VoteAll | VoteEq
+        | Ballot | InterpCentroid | InterpSample | InterpOffset | Fbfetch | Clock | ReadHelper
+        | Dfracexp | Img2hnd | Samp2hnd | Ara => Kind::Quad,
         _ => match op.info().shape {
             tgsi::Shape::Tex => Kind::Texture,
             tgsi::Shape::Mem => Kind::Memory,
@@ -372,7 +468,10 @@ fn kind(op: Opcode) -> Kind {
 
 fn tex_ref(program: &Program, inst: &Inst) -> TexRef {
     use crate::sampler::IntegerResult;
-    let unit = inst.srcs.iter().find(|s| matches!(s.reg.file, File::Samp | File::Sview | File::Res));
+    let unit = inst
+        .srcs
+        .iter()
+        .find(|s| matches!(s.reg.file, File::Samp | File::Sview | File::Res));
     let view = unit.and_then(|u| {
         program.header.iter().find_map(|i| match i {
             Item::Decl(d) if matches!(d.file, File::Sview | File::Res) => {
@@ -383,13 +482,23 @@ fn tex_ref(program: &Program, inst: &Inst) -> TexRef {
     });
     let sview = inst.srcs.iter().any(|s| s.reg.file == File::Sview);
     let declared = view.and_then(|v| v.target);
-    let target = if sview { declared.or(inst.target) } else { inst.target.or(declared) };
-    let integer = match view.and_then(|v| v.return_types.first()).map(String::as_str) {
+    let target = if sview {
+        declared.or(inst.target)
+    } else {
+        inst.target.or(declared)
+    };
+    let integer = match view
+        .and_then(|v| v.return_types.first())
+        .map(String::as_str)
+    {
         Some("UINT") => IntegerResult::Unsigned,
         Some("SINT") => IntegerResult::Signed,
         _ => IntegerResult::No,
     };
-    TexRef { target: target.unwrap_or(TexTarget::Unknown), integer }
+    TexRef {
+        target: target.unwrap_or(TexTarget::Unknown),
+        integer,
+    }
 }
 
 /// The channels of the image that an instruction accesses.
@@ -399,18 +508,30 @@ fn image_channels(program: &Program, inst: &Inst) -> usize {
         .first()
         .map(|s| s.reg)
         .filter(|r| r.file == File::Image)
-        .or_else(|| inst.dsts.first().map(|d| d.reg).filter(|r| r.file == File::Image));
+        .or_else(|| {
+            inst.dsts
+                .first()
+                .map(|d| d.reg)
+                .filter(|r| r.file == File::Image)
+        });
     let Some(image) = image else {
         return 4;
     };
     let named = inst.memory.as_ref().and_then(|m| m.format.as_deref());
     let declared = program.header.iter().find_map(|i| match i {
-        Item::Decl(d) if d.file == File::Image && (d.first..=d.last).contains(&image.index.base) => {
+        Item::Decl(d)
+            if d.file == File::Image && (d.first..=d.last).contains(&image.index.base) =>
+        {
             d.format.as_deref()
         }
         _ => None,
     });
-    format_channels(declared.filter(|f| !f.ends_with("NONE")).or(named).filter(|f| !f.ends_with("NONE")))
+    format_channels(
+        declared
+            .filter(|f| !f.ends_with("NONE"))
+            .or(named)
+            .filter(|f| !f.ends_with("NONE")),
+    )
 }
 
 /// The number of vertices that a program's stage reads, by its properties.
@@ -423,7 +544,9 @@ pub(crate) fn input_vertices(program: &Program) -> u32 {
             "TRIANGLES_ADJACENCY" | "12" => 6,
             _ => 3,
         },
-        Stage::TessCtrl => property_number(program, "TCS_VERTICES_OUT").unwrap_or(4).clamp(4, 32),
+        Stage::TessCtrl => property_number(program, "TCS_VERTICES_OUT")
+            .unwrap_or(4)
+            .clamp(4, 32),
         Stage::TessEval => 8,
         _ => 0,
     }
@@ -431,7 +554,9 @@ pub(crate) fn input_vertices(program: &Program) -> u32 {
 
 /// The number of vertices that a control shader writes.
 pub(crate) fn patch_vertices(program: &Program) -> u32 {
-    property_number(program, "TCS_VERTICES_OUT").unwrap_or(4).clamp(1, 32)
+    property_number(program, "TCS_VERTICES_OUT")
+        .unwrap_or(4)
+        .clamp(1, 32)
 }
 
 /// The sizes of the files while they are being counted.
@@ -456,7 +581,11 @@ impl Layout {
             every_row: [0; FILES],
             uses: Vec::new(),
         };
-        let imms = program.header.iter().filter(|i| matches!(i, Item::Imm(_))).count();
+        let imms = program
+            .header
+            .iter()
+            .filter(|i| matches!(i, Item::Imm(_)))
+            .count();
         layout.plain[File::Imm as usize] = imms as u32;
         for item in &program.header {
             if let Item::Decl(d) = item
@@ -489,7 +618,8 @@ impl Layout {
         }
         if d.dim.is_none() || file == File::Const {
             let row = d.dim.flatten();
-            self.uses.extend((d.first.max(0)..=last).map(|i| (file, row, i)));
+            self.uses
+                .extend((d.first.max(0)..=last).map(|i| (file, row, i)));
         }
     }
 
@@ -511,7 +641,11 @@ impl Layout {
 
     fn note(&mut self, file: File, row: Option<i32>, index: i32) {
         let size = index.clamp(0, MAX_REGISTER) as u32 + 1;
-        let row = if file == File::Const { row.or(Some(0)) } else { row };
+        let row = if file == File::Const {
+            row.or(Some(0))
+        } else {
+            row
+        };
         let slot = match row {
             None => &mut self.plain[file as usize],
             Some(row) => {
@@ -551,7 +685,10 @@ impl Layout {
         };
         let files = std::array::from_fn(|f| FileBanks {
             plain: take(self.plain[f]),
-            rows: self.rows[f].iter().map(|n| take((*n).max(self.every_row[f]))).collect(),
+            rows: self.rows[f]
+                .iter()
+                .map(|n| take((*n).max(self.every_row[f])))
+                .collect(),
         });
         (files, next)
     }
@@ -567,13 +704,18 @@ impl Layout {
         named.sort_unstable();
         named.dedup();
         let slot = |(file, row, index): (File, Option<i32>, i32)| {
-            let row_of = if file == File::Const { row.or(Some(0)) } else { row };
+            let row_of = if file == File::Const {
+                row.or(Some(0))
+            } else {
+                row
+            };
             let banks = &files[file as usize];
             let bank = match row_of {
                 None => banks.plain,
                 Some(r) => banks.rows.get(r as usize).copied()?,
             };
-            (index >= 0 && (index as u32) < bank.len).then(|| (file, row_of, index, bank.base + index as u32))
+            (index >= 0 && (index as u32) < bank.len)
+                .then(|| (file, row_of, index, bank.base + index as u32))
         };
         named.into_iter().filter_map(slot).collect()
     }

@@ -18,7 +18,9 @@ fn map2(a: Vec4, b: Vec4, op: impl Fn(f32, f32) -> f32) -> Option<Vec4> {
 }
 
 fn map3(a: Vec4, b: Vec4, c: Vec4, op: impl Fn(f32, f32, f32) -> f32) -> Option<Vec4> {
-    Some(std::array::from_fn(|i| op(f(a[i]), f(b[i]), f(c[i])).to_bits()))
+    Some(std::array::from_fn(|i| {
+        op(f(a[i]), f(b[i]), f(c[i])).to_bits()
+    }))
 }
 
 fn repl(x: f32) -> Option<Vec4> {
@@ -45,7 +47,11 @@ fn ones(x: bool) -> u32 {
 
 /// Multiplication under the rules in force.
 fn mul(x: f32, y: f32, rules: Rules) -> f32 {
-    if rules.zero_wins && (x == 0.0 || y == 0.0) { 0.0 } else { x * y }
+    if rules.zero_wins && (x == 0.0 || y == 0.0) {
+        0.0
+    } else {
+        x * y
+    }
 }
 
 fn dot(n: usize, a: Vec4, b: Vec4, rules: Rules) -> f32 {
@@ -107,7 +113,11 @@ fn sign(x: f32) -> f32 {
 
 fn lit(a: Vec4) -> Option<Vec4> {
     let (x, y, w) = (f(a[0]), f(a[1]), f(a[3]));
-    let exponent = if w.is_nan() { w } else { w.clamp(-128.0, 128.0) };
+    let exponent = if w.is_nan() {
+        w
+    } else {
+        w.clamp(-128.0, 128.0)
+    };
     let base = if y > 0.0 { y } else { 0.0 };
     let z = if x > 0.0 { pow(base, exponent) } else { 0.0 };
     vec([1.0, if x > 0.0 { x } else { 0.0 }, z, 1.0])
@@ -157,7 +167,9 @@ fn cross(a: Vec4, b: Vec4, rules: Rules) -> Option<Vec4> {
 }
 
 fn x2d(a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Option<Vec4> {
-    let r = |i: usize, j: usize| f(a[i]) + mul(f(b[0]), f(c[j]), rules) + mul(f(b[1]), f(c[j + 1]), rules);
+    let r = |i: usize, j: usize| {
+        f(a[i]) + mul(f(b[0]), f(c[j]), rules) + mul(f(b[1]), f(c[j + 1]), rules)
+    };
     vec([r(0, 0), r(1, 2), r(0, 0), r(1, 2)])
 }
 
@@ -166,7 +178,11 @@ fn noise(a: Vec4, salt: f64) -> f32 {
     let mut x = salt;
     for (i, w) in a.iter().enumerate() {
         let v = f64::from(f(*w));
-        let v = if v.is_finite() { v / (1.0 + v.abs()) } else { 0.25 };
+        let v = if v.is_finite() {
+            v / (1.0 + v.abs())
+        } else {
+            0.25
+        };
         x += v * (1.0 + 0.37 * i as f64);
     }
     x.sin() as f32
@@ -185,7 +201,11 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
         O::Mov | O::Swz => Some(a),
         O::Lit => lit(a),
         O::Rcp => repl(1.0 / f(a[0])),
-        O::Rsq => repl(rsq(if rules.first_era { f(a[0]).abs() } else { f(a[0]) })),
+        O::Rsq => repl(rsq(if rules.first_era {
+            f(a[0]).abs()
+        } else {
+            f(a[0])
+        })),
         O::Sqrt => repl(f(a[0]).sqrt()),
         O::Exp => exp(a),
         O::Log => log(a),
@@ -203,7 +223,11 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
         O::Abs => Some(a.map(|x| x & 0x7fff_ffff)),
         O::Mad => map3(a, b, c, |x, y, z| mul(x, y, rules) + z),
         O::Fma => map3(a, b, c, |x, y, z| {
-            if rules.zero_wins && (x == 0.0 || y == 0.0) { z + 0.0 } else { x.mul_add(y, z) }
+            if rules.zero_wins && (x == 0.0 || y == 0.0) {
+                z + 0.0
+            } else {
+                x.mul_add(y, z)
+            }
         }),
         O::Dp2 => repl(dot(2, a, b, rules)),
         O::Dp3 => repl(dot(3, a, b, rules)),
@@ -227,7 +251,9 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
                 x
             }
         }),
-        O::Lrp if rules.first_era => map3(a, b, c, |x, y, z| mul(x, y, rules) + mul(1.0 - x, z, rules)),
+        O::Lrp if rules.first_era => {
+            map3(a, b, c, |x, y, z| mul(x, y, rules) + mul(1.0 - x, z, rules))
+        }
         O::Lrp => map3(a, b, c, |x, y, z| mul(x, y - z, rules) + z),
         O::Cmp => map3(a, b, c, |x, y, z| if x < 0.0 { y } else { z }),
         O::Cnd => map3(a, b, c, |x, y, z| if z > 0.5 { x } else { y }),
@@ -238,7 +264,9 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
         O::Trunc => map1(a, f32::trunc),
         O::Round => map1(a, f32::round_ties_even),
         O::Ssg => map1(a, sign),
-        O::Ldexp => Some(std::array::from_fn(|i| ldexp(f(a[i]), b[i] as i32).to_bits())),
+        O::Ldexp => Some(std::array::from_fn(|i| {
+            ldexp(f(a[i]), b[i] as i32).to_bits()
+        })),
         O::Slt => test_f(a, b, |x, y| x < y),
         O::Sge => test_f(a, b, |x, y| x >= y),
         O::Seq => test_f(a, b, |x, y| x == y),
@@ -252,7 +280,9 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
         O::Fseq => test_b(a, b, |x, y| x == y),
         O::Fsne => test_b(a, b, |x, y| x != y),
         O::Noise1 => repl(noise(a, 0.3)),
-        O::Noise2 | O::Noise3 | O::Noise4 => vec([noise(a, 0.3), noise(a, 1.1), noise(a, 1.9), noise(a, 2.7)]),
+        O::Noise2 | O::Noise3 | O::Noise4 => {
+            vec([noise(a, 0.3), noise(a, 1.1), noise(a, 1.9), noise(a, 2.7)])
+        }
         _ => None,
     }
 }
@@ -260,14 +290,19 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
 /// `x` rounded to a signed integer as the x86 conversion does.
 pub(crate) fn to_i32(x: f64) -> i32 {
     let t = x.trunc();
-    if t >= -2147483648.0 && t < 2147483648.0 { t as i32 } else { i32::MIN }
+    if t >= -2147483648.0 && t < 2147483648.0 {
+        t as i32
+    } else {
+        i32::MIN
+    }
 }
 
-fn f2u(x: f32) -> u32 {
-    if x < 2147483648.0 {
-        to_i32(f64::from(x)) as u32
+/// `x` rounded to an unsigned integer as compilers do it on x86: through the signed one.
+pub(crate) fn to_u32(x: f64) -> u32 {
+    if x >= 2147483648.0 {
+        to_i32(x - 2147483648.0) as u32 ^ 0x8000_0000
     } else {
-        to_i32(f64::from(x - 2147483648.0)) as u32 ^ 0x8000_0000
+        to_i32(x) as u32
     }
 }
 
@@ -279,7 +314,7 @@ fn imap2(a: Vec4, b: Vec4, op: impl Fn(i32, i32) -> i32) -> Option<Vec4> {
     Some(std::array::from_fn(|i| op(a[i] as i32, b[i] as i32) as u32))
 }
 
-/// The bit field `offset`, `width` of `x`; `None` if the width is 0.
+/// Offset and width of a bit field, each modulo 32.
 fn field_width(offset: u32, width: u32) -> (u32, u32) {
     (offset & 31, width & 31)
 }
@@ -301,10 +336,7 @@ fn ibfe(x: i32, offset: u32, width: u32) -> i32 {
 }
 
 fn bfi(base: u32, insert: u32, offset: u32, width: u32) -> u32 {
-    let (offset, width) = (offset & 31, width & 63);
-    if width >= 32 {
-        return insert;
-    }
+    let (offset, width) = field_width(offset, width);
     let mask = ((1u32 << width) - 1) << offset;
     ((insert << offset) & mask) | (base & !mask)
 }
@@ -315,11 +347,21 @@ fn umsb(x: u32) -> u32 {
 }
 
 fn sad(a: u32, b: u32, c: u32) -> u32 {
-    (a as i32).wrapping_sub(b as i32).unsigned_abs().wrapping_add(c)
+    (a as i32)
+        .wrapping_sub(b as i32)
+        .unsigned_abs()
+        .wrapping_add(c)
 }
 
 /// Integer opcodes, and the conversions between floats and integers.
-pub(crate) fn integer(op: Opcode, a: Vec4, b: Vec4, c: Vec4, d: Vec4, rules: Rules) -> Option<Vec4> {
+pub(crate) fn integer(
+    op: Opcode,
+    a: Vec4,
+    b: Vec4,
+    c: Vec4,
+    d: Vec4,
+    rules: Rules,
+) -> Option<Vec4> {
     let count = if rules.first_era { [b[0]; 4] } else { b };
     match op {
         O::Arl => Some(a.map(|x| to_i32(f64::from(f(x).floor())) as u32)),
@@ -327,7 +369,7 @@ pub(crate) fn integer(op: Opcode, a: Vec4, b: Vec4, c: Vec4, d: Vec4, rules: Rul
         O::Uarl => Some(a),
         O::Ara => Some(a),
         O::F2i => Some(a.map(|x| to_i32(f64::from(f(x))) as u32)),
-        O::F2u => Some(a.map(|x| f2u(f(x)))),
+        O::F2u => Some(a.map(|x| to_u32(f64::from(f(x))))),
         O::I2f => Some(a.map(|x| (x as i32 as f32).to_bits())),
         O::U2f => Some(a.map(|x| (x as f32).to_bits())),
         O::Not => Some(a.map(|x| !x)),
@@ -340,7 +382,9 @@ pub(crate) fn integer(op: Opcode, a: Vec4, b: Vec4, c: Vec4, d: Vec4, rules: Rul
         O::Shr => imap2(a, count, |x, y| x >> (y & 31)),
         O::Uadd => umap2(a, b, u32::wrapping_add),
         O::Umul => umap2(a, b, u32::wrapping_mul),
-        O::Umad => Some(std::array::from_fn(|i| a[i].wrapping_mul(b[i]).wrapping_add(c[i]))),
+        O::Umad => Some(std::array::from_fn(|i| {
+            a[i].wrapping_mul(b[i]).wrapping_add(c[i])
+        })),
         O::ImulHi => imap2(a, b, |x, y| ((i64::from(x) * i64::from(y)) >> 32) as i32),
         O::UmulHi => umap2(a, b, |x, y| ((u64::from(x) * u64::from(y)) >> 32) as u32),
         O::Idiv => imap2(a, b, |x, y| if y == 0 { 0 } else { x.wrapping_div(y) }),
@@ -362,7 +406,9 @@ pub(crate) fn integer(op: Opcode, a: Vec4, b: Vec4, c: Vec4, d: Vec4, rules: Rul
         O::Usne => umap2(a, b, |x, y| ones(x != y)),
         O::Ucmp => Some(std::array::from_fn(|i| if a[i] != 0 { b[i] } else { c[i] })),
         O::Ubfe => Some(std::array::from_fn(|i| ubfe(a[i], b[i], c[i]))),
-        O::Ibfe => Some(std::array::from_fn(|i| ibfe(a[i] as i32, b[i], c[i]) as u32)),
+        O::Ibfe => Some(std::array::from_fn(|i| {
+            ibfe(a[i] as i32, b[i], c[i]) as u32
+        })),
         O::Bfi => Some(std::array::from_fn(|i| bfi(a[i], b[i], c[i], d[i]))),
         O::Brev => Some(a.map(u32::reverse_bits)),
         O::Popc => Some(a.map(u32::count_ones)),

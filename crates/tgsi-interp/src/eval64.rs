@@ -4,6 +4,7 @@ use tgsi::Opcode;
 use tgsi::Opcode as O;
 
 use crate::eval::{Rules, Vec4};
+use crate::eval32;
 
 /// How a 64-bit opcode uses its write mask.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,8 +51,14 @@ pub fn written_mask(op: Opcode, mask: u8) -> u8 {
     let pairs = [(mask & 3, 3u8), (mask & 12, 12u8)];
     match form(op) {
         None => mask,
-        Some(Form::WholePairs) => pairs.iter().filter(|(m, p)| m == p).fold(0, |a, (_, p)| a | p),
-        Some(Form::AnyPair) => pairs.iter().filter(|(m, _)| *m != 0).fold(0, |a, (_, p)| a | p),
+        Some(Form::WholePairs) => pairs
+            .iter()
+            .filter(|(m, p)| m == p)
+            .fold(0, |a, (_, p)| a | p),
+        Some(Form::AnyPair) => pairs
+            .iter()
+            .filter(|(m, _)| *m != 0)
+            .fold(0, |a, (_, p)| a | p),
         Some(Form::Compare) => lowest(mask & 3) | lowest(mask & 12),
         Some(Form::Narrow) => lowest(mask) | lowest(mask & !lowest(mask)),
     }
@@ -72,20 +79,20 @@ fn d(x: u64) -> f64 {
 /// `x` rounded towards zero to a signed 64-bit integer as x86 does.
 fn to_i64(x: f64) -> i64 {
     let t = x.trunc();
-    if t >= -9223372036854775808.0 && t < 9223372036854775808.0 { t as i64 } else { i64::MIN }
-}
-
-fn to_u64(x: f64) -> u64 {
-    if x < 9223372036854775808.0 {
-        to_i64(x) as u64
+    if t >= -9223372036854775808.0 && t < 9223372036854775808.0 {
+        t as i64
     } else {
-        to_i64(x - 9223372036854775808.0) as u64 ^ (1 << 63)
+        i64::MIN
     }
 }
 
-fn to_u32(x: f64) -> u32 {
-    // The conversion goes through a signed 64-bit integer, whose low half is kept.
-    to_i64(x) as u32
+fn to_u64(x: f64) -> u64 {
+    const HALF: f64 = 9223372036854775808.0;
+    if x >= HALF {
+        to_i64(x - HALF) as u64 ^ (1 << 63)
+    } else {
+        to_i64(x) as u64
+    }
 }
 
 /// `x * 2^n` with one rounding.
@@ -119,10 +126,16 @@ pub(crate) fn frexp(x: f64) -> (f64, i32) {
     if x == 0.0 || !x.is_finite() {
         return (x, 0);
     }
-    let (bits, bias) =
-        if x.is_normal() { (x.to_bits(), 1022) } else { ((x * 2.0f64.powi(64)).to_bits(), 1022 + 64) };
+    let (bits, bias) = if x.is_normal() {
+        (x.to_bits(), 1022)
+    } else {
+        ((x * 2.0f64.powi(64)).to_bits(), 1022 + 64)
+    };
     let exponent = ((bits >> 52) & 0x7ff) as i32 - bias;
-    (f64::from_bits(bits & !(0x7ff << 52) | (1022 << 52)), exponent)
+    (
+        f64::from_bits(bits & !(0x7ff << 52) | (1022 << 52)),
+        exponent,
+    )
 }
 
 fn to_d(op: Opcode, x: u64) -> Option<f64> {
@@ -255,8 +268,8 @@ fn compare(op: Opcode, x: u64, y: u64) -> Option<bool> {
 fn narrow(op: Opcode, x: u64) -> Option<u32> {
     Some(match op {
         O::D2f => (d(x) as f32).to_bits(),
-        O::D2i => super::eval32::to_i32(d(x)) as u32,
-        O::D2u => to_u32(d(x)),
+        O::D2i => eval32::to_i32(d(x)) as u32,
+        O::D2u => eval32::to_u32(d(x)),
         O::U642f => (x as f32).to_bits(),
         O::I642f => (x as i64 as f32).to_bits(),
         _ => return None,
@@ -296,7 +309,11 @@ pub(crate) fn eval(op: Opcode, a: Vec4, b: Vec4, c: Vec4, mask: u8, rules: Rules
         }
         Form::Compare => {
             for i in 0..2 {
-                let word = if compare(op, pair(a, i), pair(b, i))? { truth(op, rules) } else { 0 };
+                let word = if compare(op, pair(a, i), pair(b, i))? {
+                    truth(op, rules)
+                } else {
+                    0
+                };
                 out[2 * i] = word;
                 out[2 * i + 1] = word;
             }

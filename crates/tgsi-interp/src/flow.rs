@@ -5,7 +5,7 @@
 //! that leaves several constructs at once, by `BRK`, `CONT` or `RET`, is taken out of
 //! the frames in between.
 
-use tgsi::{File, Opcode, Program};
+use tgsi::{Opcode, Program};
 
 use crate::code::Code;
 
@@ -74,7 +74,13 @@ pub(crate) struct Operands {
 
 impl Flow {
     fn push(&mut self, kind: FrameKind, alt: u8, first: u32, last: u32) {
-        self.frames.push(Frame { kind, merge: self.exec, alt, first, last });
+        self.frames.push(Frame {
+            kind,
+            merge: self.exec,
+            alt,
+            first,
+            last,
+        });
         if self.frames.len() > MAX_FRAMES {
             self.overflow = true;
             self.done = true;
@@ -145,7 +151,11 @@ impl Flow {
         match inst.op {
             Opcode::If | Opcode::Uif | Opcode::Ifc => {
                 let taken = operands.taken & self.exec;
-                self.push(FrameKind::If, self.exec & !taken, here, jump);
+                let last = match code.insts.get(jump as usize) {
+                    Some(els) if els.op == Opcode::Else => els.jump,
+                    _ => jump,
+                };
+                self.push(FrameKind::If, self.exec & !taken, here, last);
                 self.exec = taken;
                 if taken == 0 {
                     self.pc = jump;
@@ -162,15 +172,27 @@ impl Flow {
             Opcode::Endif => {
                 self.pop();
             }
-            Opcode::Bgnloop | Opcode::Rep | Opcode::Bgnfor => self.begin_loop(inst.op, here, jump, operands),
-            Opcode::Endloop | Opcode::Endrep | Opcode::Endfor => self.end_loop(inst.op, jump, operands),
+            Opcode::Bgnloop | Opcode::Rep | Opcode::Bgnfor => {
+                self.begin_loop(inst.op, here, jump, operands)
+            }
+            Opcode::Endloop | Opcode::Endrep | Opcode::Endfor => {
+                self.end_loop(inst.op, jump, operands)
+            }
             Opcode::Brk => self.brk(self.exec),
             Opcode::Breakc => self.brk(self.exec & operands.taken),
             Opcode::Cont => self.cont(),
             Opcode::Switch => {
                 let value = operands.value;
                 let waiting = self.exec;
-                self.push(FrameKind::Switch { value, again: false }, waiting, here, jump);
+                self.push(
+                    FrameKind::Switch {
+                        value,
+                        again: false,
+                    },
+                    waiting,
+                    here,
+                    jump,
+                );
                 self.exec = 0;
                 if waiting == 0 {
                     self.pc = jump;
@@ -184,7 +206,10 @@ impl Flow {
             Opcode::Ret => self.ret(),
             Opcode::Bgnsub => self.pc = jump + 1,
             Opcode::Endsub => match self.pop() {
-                Some(Frame { kind: FrameKind::Call(back), .. }) => self.pc = back,
+                Some(Frame {
+                    kind: FrameKind::Call(back),
+                    ..
+                }) => self.pc = back,
                 _ => self.done = true,
             },
             Opcode::Bra => self.branch(here, jump),
@@ -236,9 +261,14 @@ impl Flow {
 
     fn case(&mut self, wanted: [u32; 4]) {
         if let Some(frame) = self.frames.last_mut()
-            && let FrameKind::Switch { value, again: false } = frame.kind
+            && let FrameKind::Switch {
+                value,
+                again: false,
+            } = frame.kind
         {
-            let hit = (0..4).filter(|l| value[*l] == wanted[*l]).fold(0u8, |m, l| m | 1 << l);
+            let hit = (0..4)
+                .filter(|l| value[*l] == wanted[*l])
+                .fold(0u8, |m, l| m | 1 << l);
             self.exec |= hit & frame.alt;
             frame.alt &= !hit;
         }
@@ -301,7 +331,9 @@ pub(crate) fn link(code: &mut Code, program: &Program) {
     for at in 0..code.insts.len() {
         match code.insts[at].op {
             Opcode::If | Opcode::Uif | Opcode::Ifc => open.push(at),
-            Opcode::Bgnloop | Opcode::Rep | Opcode::Bgnfor | Opcode::Switch | Opcode::Bgnsub => open.push(at),
+            Opcode::Bgnloop | Opcode::Rep | Opcode::Bgnfor | Opcode::Switch | Opcode::Bgnsub => {
+                open.push(at)
+            }
             Opcode::Else => {
                 link_pair(code, &mut open, at);
                 open.push(at);
@@ -340,9 +372,6 @@ fn link_pair(code: &mut Code, open: &mut Vec<usize>, end: usize) {
             open.pop();
             code.insts[begin].jump = end as u32;
             code.insts[end].jump = begin as u32;
-            if code.insts[begin].op == Opcode::Else {
-                code.insts[begin].jump = end as u32;
-            }
         }
         _ => code.malformed = true,
     }
@@ -370,8 +399,10 @@ fn link_switch(code: &mut Code, open: &mut Vec<usize>, end: usize) {
 }
 
 fn link_labels(code: &mut Code, program: &Program) {
-    let subs: Vec<u32> =
-        (0..code.insts.len()).filter(|i| code.insts[*i].op == Opcode::Bgnsub).map(|i| i as u32).collect();
+    let subs: Vec<u32> = (0..code.insts.len())
+        .filter(|i| code.insts[*i].op == Opcode::Bgnsub)
+        .map(|i| i as u32)
+        .collect();
     for (inst, syntax) in code.insts.iter_mut().zip(&program.insts) {
         let label = syntax.label.unwrap_or(0);
         match inst.op {
@@ -386,15 +417,13 @@ fn link_labels(code: &mut Code, program: &Program) {
             _ => {}
         }
     }
-    code.malformed |= program.insts.iter().any(|i| i.op == Opcode::Bra && i.label.is_none());
+    code.malformed |= program
+        .insts
+        .iter()
+        .any(|i| i.op == Opcode::Bra && i.label.is_none());
 }
 
 /// Whether a program jumps freely, so that its lanes must run one at a time.
 pub(crate) fn has_branches(program: &Program) -> bool {
     program.insts.iter().any(|i| i.op == Opcode::Bra)
-}
-
-/// Whether an operand of this file holds the loop counters of `BGNFOR`.
-pub(crate) fn is_loop_file(file: File) -> bool {
-    file == File::Loop
 }

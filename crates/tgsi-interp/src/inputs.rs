@@ -65,7 +65,10 @@ fn file_of(name: &str) -> Option<File> {
 fn word(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => text.parse::<u32>().ok().or_else(|| text.parse::<i32>().ok().map(|i| i as u32)),
+        None => text
+            .parse::<u32>()
+            .ok()
+            .or_else(|| text.parse::<i32>().ok().map(|i| i as u32)),
     }
 }
 
@@ -104,7 +107,10 @@ impl Inputs {
     /// # Errors
     /// If the line has another form.
     pub fn parse_line(&mut self, line: &str) -> Result<(), InputError> {
-        let fail = |reason| InputError { line: line.to_owned(), reason };
+        let fail = |reason| InputError {
+            line: line.to_owned(),
+            reason,
+        };
         let mut parts = line.split_whitespace();
         let name = parts.next().ok_or_else(|| fail("empty"))?;
         let words: Vec<u32> = parts.map_while(word).collect();
@@ -116,10 +122,15 @@ impl Inputs {
             }
             None => (name, None),
         };
-        let (file, brackets) = name.split_once('[').ok_or_else(|| fail("register wanted"))?;
+        let (file, brackets) = name
+            .split_once('[')
+            .ok_or_else(|| fail("register wanted"))?;
         let file = file_of(file).ok_or_else(|| fail("unknown register file"))?;
-        let numbers: Option<Vec<i32>> =
-            brackets.trim_end_matches(']').split("][").map(|n| n.parse().ok()).collect();
+        let numbers: Option<Vec<i32>> = brackets
+            .trim_end_matches(']')
+            .split("][")
+            .map(|n| n.parse().ok())
+            .collect();
         let (dim, index) = match numbers.as_deref() {
             Some([i]) => (None, *i),
             Some([d, i]) => (Some(*d), *i),

@@ -19,6 +19,7 @@ mod exec;
 mod flow;
 mod generate;
 mod inputs;
+mod memops;
 mod memory;
 mod outcome;
 mod pack;

@@ -54,7 +54,11 @@ impl Region {
         }
         let high = self.words.get(at + 1)?;
         let bits = low.bits >> shift | high.bits << (32 - shift);
-        Some(Word { bits, float: false, double: false })
+        Some(Word {
+            bits,
+            float: false,
+            double: false,
+        })
     }
 
     /// Stores a word at a byte offset; outside of the memory nothing happens.
@@ -69,8 +73,16 @@ impl Region {
         }
         let low = self.words[at].bits & !(u32::MAX << shift) | word.bits << shift;
         let high = self.words[at + 1].bits & (u32::MAX << shift) | word.bits >> (32 - shift);
-        self.words[at] = Word { bits: low, float: false, double: false };
-        self.words[at + 1] = Word { bits: high, float: false, double: false };
+        self.words[at] = Word {
+            bits: low,
+            float: false,
+            double: false,
+        };
+        self.words[at + 1] = Word {
+            bits: high,
+            float: false,
+            double: false,
+        };
     }
 }
 

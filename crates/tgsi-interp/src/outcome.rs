@@ -138,7 +138,11 @@ impl MaskedOutcome {
             flags: run.flags,
             steps: run.steps,
         };
-        MaskedOutcome { outcome, kill_defined: u64::MAX, emitted_undefined: false }
+        MaskedOutcome {
+            outcome,
+            kill_defined: u64::MAX,
+            emitted_undefined: false,
+        }
     }
 
     /// Forgets the words in which another run, with another fill, differs.
@@ -156,11 +160,9 @@ impl MaskedOutcome {
             }
         }
         let same_shape = out.emitted.len() == run.emitted.len()
-            && out
-                .emitted
-                .iter()
-                .zip(&run.emitted)
-                .all(|(a, b)| (a.lane, a.stream, a.words.is_some()) == (b.lane, b.stream, b.words.is_some()));
+            && out.emitted.iter().zip(&run.emitted).all(|(a, b)| {
+                (a.lane, a.stream, a.words.is_some()) == (b.lane, b.stream, b.words.is_some())
+            });
         if same_shape {
             for (a, b) in out.emitted.iter_mut().zip(&run.emitted) {
                 if let (Some(x), Some(y)) = (&mut a.words, &b.words) {

@@ -10,7 +10,11 @@ pub(crate) fn to_half(bits: u32) -> u32 {
     let exponent = ((bits >> 23) & 0xff) as i32;
     let fraction = bits & 0x7f_ffff;
     if exponent == 0xff {
-        let quiet = if fraction != 0 { 0x200 | (fraction >> 13) } else { 0 };
+        let quiet = if fraction != 0 {
+            0x200 | (fraction >> 13)
+        } else {
+            0
+        };
         return sign | 0x7c00 | quiet;
     }
     let magnitude = f32::from_bits(bits & 0x7fff_ffff);
@@ -46,7 +50,11 @@ fn unorm(x: u32, max: f32) -> u32 {
 /// A signed byte: -1..1 as 0..254 with 128/127 above the middle.
 fn snorm8(x: u32) -> u32 {
     let x = f32::from_bits(x);
-    let x = if x.is_nan() { 0.0 } else { x.clamp(-128.0 / 127.0, 127.0 / 127.0) };
+    let x = if x.is_nan() {
+        0.0
+    } else {
+        x.clamp(-128.0 / 127.0, 127.0 / 127.0)
+    };
     (127.0 * x + 128.0).round_ties_even() as u32 & 0xff
 }
 

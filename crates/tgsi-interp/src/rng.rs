@@ -10,7 +10,9 @@ pub(crate) fn mix(x: u64) -> u64 {
 
 /// A hash of a few numbers.
 pub(crate) fn hash(parts: &[u64]) -> u64 {
-    parts.iter().fold(0x5bd1_e995, |h, p| mix(h ^ p.wrapping_mul(0xd6e8_feb8_6659_fd93)))
+    parts.iter().fold(0x5bd1_e995, |h, p| {
+        mix(h ^ p.wrapping_mul(0xd6e8_feb8_6659_fd93))
+    })
 }
 
 /// A deterministic generator.

@@ -105,8 +105,12 @@ struct Mixer {
 
 impl Mixer {
     fn new(q: &TexQuery) -> Self {
-        let salt = f64::from(q.unit) * 0.61 + f64::from(q.sampler) * 0.23 + f64::from(q.target as u8) * 0.37;
-        Mixer { phase: [0.1, 0.9, 1.7, 2.6].map(|p| p + salt) }
+        let salt = f64::from(q.unit) * 0.61
+            + f64::from(q.sampler) * 0.23
+            + f64::from(q.target as u8) * 0.37;
+        Mixer {
+            phase: [0.1, 0.9, 1.7, 2.6].map(|p| p + salt),
+        }
     }
 
     fn add(&mut self, place: u32, weight: f64, x: f64) {
@@ -169,7 +173,12 @@ fn fetch(q: &TexQuery) -> [f64; 4] {
 fn size(q: &TexQuery) -> [u32; 4] {
     let level = q.level.clamp(0, 6) as u32;
     let at = |n: u32| (n >> level).max(1);
-    [at(64 + 8 * (q.unit % 8)), at(32 + 8 * (q.unit % 5)), at(16), 7]
+    [
+        at(64 + 8 * (q.unit % 8)),
+        at(32 + 8 * (q.unit % 5)),
+        at(16),
+        7,
+    ]
 }
 
 impl Sampler for SmoothSampler {
@@ -179,12 +188,20 @@ impl Sampler for SmoothSampler {
             TexKind::Samples => return [4, 0, 0, 0],
             TexKind::SamplePosition => {
                 let at = |k: i32| (k.rem_euclid(16) as f32 / 16.0).to_bits();
-                return [at(q.level.wrapping_mul(5)), at(q.level.wrapping_mul(11)), 0, 0];
+                return [
+                    at(q.level.wrapping_mul(5)),
+                    at(q.level.wrapping_mul(11)),
+                    0,
+                    0,
+                ];
             }
             TexKind::Level => {
                 let mut m = Mixer::new(q);
                 add_derivatives(&mut m, q, 0.3);
-                q.coord.iter().enumerate().for_each(|(i, x)| m.add(i as u32, 0.05, squash(*x)));
+                q.coord
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, x)| m.add(i as u32, 0.05, squash(*x)));
                 let w = m.words();
                 [4.0 * w[0], 4.0 * w[1] - 2.0, 0.0, 0.0]
             }

@@ -1,0 +1,383 @@
+//! Setting two programs against each other on seeded inputs.
+
+use tgsi::{File, Item, Program, Stage};
+
+use crate::exec::{Prepared, RunOptions, masked};
+use crate::inputs::{CaseStyle, Inputs};
+use crate::outcome::{Emitted, MaskedOutcome, Word};
+use crate::rng;
+
+/// How close two words must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// Bit for bit. A NaN's payload is free where a float operation made it in both programs.
+    Exact,
+    /// Floats that are not bit-equal may differ by `rel` of the larger one, or by `abs`.
+    Relative {
+        /// Relative distance.
+        rel: f32,
+        /// Absolute distance.
+        abs: f32,
+    },
+}
+
+/// What to compare on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EquivOptions {
+    /// Cases of ordinary inputs (a quarter of them small integers).
+    pub cases: u32,
+    /// Cases of special values.
+    pub special_cases: u32,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// How close words must be.
+    pub tolerance: Tolerance,
+    /// Instructions a quad may execute.
+    pub step_limit: u64,
+    /// Invocations of a work group that are run.
+    pub max_invocations: u32,
+    /// Mismatches kept in the report; further ones are only counted.
+    pub max_mismatches: usize,
+}
+
+impl Default for EquivOptions {
+    fn default() -> Self {
+        EquivOptions {
+            cases: 32,
+            special_cases: 8,
+            seed: 1,
+            tolerance: Tolerance::Exact,
+            step_limit: 20_000,
+            max_invocations: 64,
+            max_mismatches: 16,
+        }
+    }
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Number of the case.
+    pub case: u32,
+    /// Seed and style that give its inputs back, by [`Inputs::random`] of the first program.
+    pub seed: u64,
+    /// Style of its inputs.
+    pub style: CaseStyle,
+    /// What differs: `OUT[1]`, `BUFFER[0]`, `kill`, `emitted 3`...
+    pub what: String,
+    /// Lane; the word's number for memory.
+    pub lane: u32,
+    /// Channel, 0 = x.
+    pub chan: u8,
+    /// Bits in the first program.
+    pub a: u32,
+    /// Bits in the second, `None` where they depend on undefined data.
+    pub b: Option<u32>,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EquivReport {
+    /// Cases compared.
+    pub cases_run: u32,
+    /// Cases in which the first program reached the step limit.
+    pub skipped_step_limit: u32,
+    /// Cases in which the first program's index left an array.
+    pub skipped_out_of_array: u32,
+    /// The first program's structure cannot be run: nothing was compared.
+    pub malformed: bool,
+    /// Words not compared, because they are undefined in the first program.
+    pub masked_words: u64,
+    /// Words compared.
+    pub compared_words: u64,
+    /// Number of differences.
+    pub mismatch_count: u64,
+    /// The first differences.
+    pub mismatches: Vec<Mismatch>,
+}
+
+impl EquivReport {
+    /// Whether no difference was found.
+    pub fn is_equal(&self) -> bool {
+        self.mismatch_count == 0
+    }
+}
+
+/// The unknown words' fills: two that differ in every word and sign, and zeros.
+pub const FILLS: [u64; 3] = [1, 2, 0];
+
+/// Inputs of case `number`: a seed and a style.
+pub fn case_inputs(options: &EquivOptions, number: u32) -> (u64, CaseStyle) {
+    let style = match number {
+        n if n >= options.cases => CaseStyle::Special,
+        n if n % 4 == 3 => CaseStyle::SmallInts,
+        _ => CaseStyle::Ordinary,
+    };
+    (rng::hash(&[options.seed, u64::from(number)]), style)
+}
+
+/// Runs both programs on the same inputs, made for what `a` declares, and compares
+/// outputs, kills, emitted vertices and memory.
+///
+/// Words that are undefined in `a` (the source) are not compared; a word that is defined
+/// in `a` must be defined in `b`. Where `a` reaches the step limit or leaves an array the
+/// case is counted and not compared.
+pub fn compare(a: &Program, b: &Program, options: &EquivOptions) -> EquivReport {
+    let (first, second) = (Prepared::new(a, 0), Prepared::new(b, 0));
+    let mut report = EquivReport {
+        malformed: first.code.malformed,
+        ..EquivReport::default()
+    };
+    if report.malformed {
+        return report;
+    }
+    let run_options = RunOptions {
+        step_limit: options.step_limit,
+        fill: 0,
+        max_invocations: options.max_invocations,
+        lane_by_lane: first.branches || second.branches,
+    };
+    let free = free_channels(a);
+    for number in 0..options.cases + options.special_cases {
+        let (seed, style) = case_inputs(options, number);
+        let inputs = Inputs::random(a, seed, style);
+        let x = masked(&first, &inputs, &run_options, &FILLS);
+        if x.outcome.flags.step_limit {
+            report.skipped_step_limit += 1;
+            continue;
+        }
+        if x.outcome.flags.out_of_array {
+            report.skipped_out_of_array += 1;
+            continue;
+        }
+        // The optimised program may take more steps, never without end.
+        let more = RunOptions {
+            step_limit: 4 * options.step_limit,
+            ..run_options
+        };
+        let y = masked(&second, &inputs, &more, &FILLS);
+        report.cases_run += 1;
+        let mut case = Case {
+            report: &mut report,
+            options,
+            number,
+            seed,
+            style,
+        };
+        case.compare(&x, &y, &free);
+    }
+    report
+}
+
+/// Channels of outputs that nobody looks at: (register, mask).
+fn free_channels(program: &Program) -> Vec<(i32, u8)> {
+    if program.stage != Stage::Frag {
+        return Vec::new();
+    }
+    let free = |item: &Item| {
+        let Item::Decl(d) = item else {
+            return None;
+        };
+        match (d.file, d.semantic.as_ref()?.name.as_str()) {
+            (File::Out, "POSITION") => Some((d.first, 0b1011)),
+            (File::Out, "STENCIL") => Some((d.first, 0b1101)),
+            _ => None,
+        }
+    };
+    program.header.iter().filter_map(free).collect()
+}
+
+struct Case<'a> {
+    report: &'a mut EquivReport,
+    options: &'a EquivOptions,
+    number: u32,
+    seed: u64,
+    style: CaseStyle,
+}
+
+impl Case<'_> {
+    fn mismatch(&mut self, what: String, lane: u32, chan: u8, a: u32, b: Option<u32>) {
+        self.report.mismatch_count += 1;
+        if self.report.mismatches.len() < self.options.max_mismatches {
+            let (case, seed, style) = (self.number, self.seed, self.style);
+            self.report.mismatches.push(Mismatch {
+                case,
+                seed,
+                style,
+                what,
+                lane,
+                chan,
+                a,
+                b,
+            });
+        }
+    }
+
+    fn compare(&mut self, a: &MaskedOutcome, b: &MaskedOutcome, free: &[(i32, u8)]) {
+        let flags = b.outcome.flags;
+        if flags.step_limit || flags.out_of_array || flags.malformed {
+            let what = if flags.step_limit {
+                "step limit"
+            } else if flags.out_of_array {
+                "index out of array"
+            } else {
+                "malformed"
+            };
+            return self.mismatch(what.to_owned(), 0, 0, 0, None);
+        }
+        let known = a.kill_defined;
+        let (kill_a, kill_b) = (a.outcome.kill & known, b.outcome.kill & known);
+        if kill_a != kill_b || known & !b.kill_defined != 0 {
+            self.mismatch("kill".to_owned(), 0, 0, kill_a as u32, Some(kill_b as u32));
+        }
+        // A lane that is killed, or perhaps killed, shows no outputs.
+        let hidden = a.outcome.kill | !known;
+        self.outputs(a, b, hidden, free);
+        self.emitted(a, b);
+        self.memory(a, b);
+    }
+
+    fn outputs(&mut self, a: &MaskedOutcome, b: &MaskedOutcome, hidden: u64, free: &[(i32, u8)]) {
+        for out in &a.outcome.outputs {
+            let other = b
+                .outcome
+                .outputs
+                .iter()
+                .find(|o| (o.dim, o.index) == (out.dim, out.index));
+            let skip = free.iter().find(|f| f.0 == out.index).map_or(0, |f| f.1);
+            for (lane, words) in out.lanes.iter().enumerate() {
+                if hidden >> lane & 1 != 0 && out.lanes.len() == 4 {
+                    continue;
+                }
+                let theirs = other
+                    .and_then(|o| o.lanes.get(lane))
+                    .copied()
+                    .unwrap_or([None; 4]);
+                let name = || match out.dim {
+                    Some(d) => format!("OUT[{d}][{}]", out.index),
+                    None => format!("OUT[{}]", out.index),
+                };
+                self.vector(name, lane as u32, words, &theirs, skip);
+            }
+        }
+    }
+
+    fn emitted(&mut self, a: &MaskedOutcome, b: &MaskedOutcome) {
+        if a.emitted_undefined {
+            return;
+        }
+        let shape = |e: &Emitted<Option<Word>>| (e.lane, e.stream, e.words.is_some());
+        let (x, y) = (&a.outcome.emitted, &b.outcome.emitted);
+        if b.emitted_undefined || !x.iter().map(shape).eq(y.iter().map(shape)) {
+            return self.mismatch(
+                "emitted vertices".to_owned(),
+                0,
+                0,
+                x.len() as u32,
+                Some(y.len() as u32),
+            );
+        }
+        for (number, (x, y)) in x.iter().zip(y).enumerate() {
+            let (Some(mine), Some(theirs)) = (&x.words, &y.words) else {
+                continue;
+            };
+            for (reg, words) in a.outcome.emitted_regs.iter().zip(mine) {
+                let at = b.outcome.emitted_regs.iter().position(|r| r == reg);
+                let other = at.and_then(|i| theirs.get(i)).copied().unwrap_or([None; 4]);
+                self.vector(
+                    || format!("emitted {number} OUT[{reg}]"),
+                    x.lane,
+                    words,
+                    &other,
+                    0,
+                );
+            }
+        }
+    }
+
+    fn memory(&mut self, a: &MaskedOutcome, b: &MaskedOutcome) {
+        for region in &a.outcome.memory {
+            let other = b
+                .outcome
+                .memory
+                .iter()
+                .find(|r| (r.kind, r.index) == (region.kind, region.index));
+            let name = || format!("{:?}[{}]", region.kind, region.index);
+            let Some(other) = other else {
+                self.mismatch(name(), 0, 0, 0, None);
+                continue;
+            };
+            for (at, words) in region.words.chunks(4).enumerate() {
+                let get = |r: &[Option<Word>], c: usize| r.get(c).copied().flatten();
+                let theirs = other.words.get(4 * at..).unwrap_or(&[]);
+                let mine: [Option<Word>; 4] = std::array::from_fn(|c| get(words, c));
+                let theirs: [Option<Word>; 4] = std::array::from_fn(|c| get(theirs, c));
+                let beyond = if words.len() < 4 {
+                    0xf << words.len() & 0xf
+                } else {
+                    0
+                };
+                self.vector(name, at as u32, &mine, &theirs, beyond);
+            }
+        }
+    }
+
+    fn vector(
+        &mut self,
+        what: impl Fn() -> String,
+        lane: u32,
+        a: &[Option<Word>; 4],
+        b: &[Option<Word>; 4],
+        skip: u8,
+    ) {
+        for c in (0..4usize).filter(|c| skip >> c & 1 == 0) {
+            let Some(x) = a[c] else {
+                self.report.masked_words += 1;
+                continue;
+            };
+            self.report.compared_words += 1;
+            if !self.equal(a, b, c) {
+                self.mismatch(what(), lane, c as u8, x.bits, b[c].map(|w| w.bits));
+            }
+        }
+    }
+
+    fn equal(&self, a: &[Option<Word>; 4], b: &[Option<Word>; 4], c: usize) -> bool {
+        let (Some(x), Some(y)) = (a[c], b[c]) else {
+            return false;
+        };
+        if x.bits == y.bits || both_nan(x, y) || both_double_nan(a, b, c) {
+            return true;
+        }
+        match self.options.tolerance {
+            Tolerance::Exact => false,
+            Tolerance::Relative { rel, abs } => close(x.bits, y.bits, rel, abs),
+        }
+    }
+}
+
+fn both_nan(x: Word, y: Word) -> bool {
+    let nan = |w: Word| w.float && f32::from_bits(w.bits).is_nan();
+    nan(x) && nan(y)
+}
+
+/// Whether channel `c` is half of a NaN that 64-bit operations made in both.
+fn both_double_nan(a: &[Option<Word>; 4], b: &[Option<Word>; 4], c: usize) -> bool {
+    let nan = |v: &[Option<Word>; 4]| {
+        let (Some(low), Some(high)) = (v[c & 2], v[c & 2 | 1]) else {
+            return false;
+        };
+        let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
+        low.double && high.double && f64::from_bits(bits).is_nan()
+    };
+    nan(a) && nan(b)
+}
+
+fn close(x: u32, y: u32, rel: f32, abs: f32) -> bool {
+    let (x, y) = (f64::from(f32::from_bits(x)), f64::from(f32::from_bits(y)));
+    if !x.is_finite() || !y.is_finite() {
+        return false;
+    }
+    let distance = (x - y).abs();
+    distance <= f64::from(abs) || distance <= f64::from(rel) * x.abs().max(y.abs())
+}

@@ -1,0 +1,518 @@
+//! Four lanes: their registers, and the instructions that look across them.
+
+use tgsi::{File, Opcode, Stage};
+
+use crate::code::{Code, Decoded, IndexRef, Indirect, Loc, Made, Negate, SrcRef};
+use crate::eval::Vec4;
+use crate::exec::Machine;
+use crate::flow::Flow;
+use crate::outcome::{Emitted, Word};
+use crate::rng;
+
+/// A register in four lanes. `made` has, for each lane, bits 0 to 3 for channels made by
+/// a 32-bit float operation and bits 4 to 7 for those made by a 64-bit one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reg {
+    pub(crate) words: [Vec4; 4],
+    pub(crate) made: [u8; 4],
+}
+
+impl Reg {
+    pub(crate) fn word(&self, lane: usize, chan: usize) -> Word {
+        Word {
+            bits: self.words[lane][chan],
+            float: self.made[lane] >> chan & 1 != 0,
+            double: self.made[lane] >> (chan + 4) & 1 != 0,
+        }
+    }
+
+    pub(crate) fn lane(&self, lane: usize) -> [Word; 4] {
+        std::array::from_fn(|c| self.word(lane, c))
+    }
+}
+
+/// A value fetched: words, and how each was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fetched {
+    pub(crate) words: Vec4,
+    pub(crate) made: u8,
+}
+
+/// Four lanes running together.
+#[derive(Clone, Debug)]
+pub(crate) struct Quad {
+    pub(crate) regs: Vec<Reg>,
+    pub(crate) flow: Flow,
+    /// Lanes that exist.
+    pub(crate) launched: u8,
+    pub(crate) killed: u8,
+    pub(crate) steps: u64,
+    pub(crate) address_stack: [Vec<Vec4>; 4],
+    pub(crate) emitted: [Vec<Emitted<Word>>; 4],
+    /// Number of the first lane in its group.
+    pub(crate) first_lane: u32,
+}
+
+/// Lanes of a mask, in order.
+pub(crate) fn lanes(mask: u8) -> impl Iterator<Item = usize> {
+    (0..4usize).filter(move |l| mask >> l & 1 != 0)
+}
+
+impl Quad {
+    /// The number in a bracket.
+    fn index(&self, r: IndexRef, lane: usize) -> i32 {
+        let Some(a) = r.addr else {
+            return r.base;
+        };
+        let word = self.regs[a.slot as usize].words[lane][a.comp as usize];
+        let offset = if a.float {
+            f32::from_bits(word).floor() as i32
+        } else {
+            word as i32
+        };
+        r.base.wrapping_add(offset)
+    }
+
+    /// The slot that an indirect operand names, if it is inside its array.
+    fn resolve(&self, code: &Code, r: &Indirect, lane: usize) -> Option<u32> {
+        let index = self.index(r.index, lane);
+        if !(r.first..=r.last).contains(&index) {
+            return None;
+        }
+        let dim = r.dim.map(|d| self.index(d, lane));
+        code.slot(r.file, dim, index)
+    }
+
+    /// The number of a resource operand: outer bracket and inner.
+    pub(crate) fn resource(&self, src: &Loc, lane: usize) -> Option<(File, Option<i32>, i32)> {
+        match src {
+            Loc::Resource(r) => Some((
+                r.file,
+                r.dim.map(|d| self.index(d, lane)),
+                self.index(r.index, lane),
+            )),
+            _ => None,
+        }
+    }
+
+    fn register<'a>(&'a self, m: &'a Machine, slot: u32, lane: usize) -> (&'a Reg, usize) {
+        if m.code.shared.contains(&slot) {
+            (&m.shared[(slot - m.code.shared.start) as usize], 0)
+        } else {
+            (&self.regs[slot as usize], lane)
+        }
+    }
+
+    /// A source's words before the modifiers.
+    fn fetch_raw(&self, m: &mut Machine, src: &SrcRef, lane: usize) -> Fetched {
+        let slot = match &src.loc {
+            Loc::Slot(slot) => Some(*slot),
+            Loc::Indirect(r) => {
+                let slot = self.resolve(m.code, r, lane);
+                // A constant outside of its buffer reads 0, any other register an unknown word.
+                if slot.is_none() && r.file != File::Const {
+                    m.flags.out_of_array = true;
+                    let place = rng::hash(&[u64::from(self.steps), lane as u64]);
+                    let words = std::array::from_fn(|c| rng::fill_word(m.fill, place + c as u64));
+                    return Fetched { words, made: 0 };
+                }
+                slot
+            }
+            Loc::None | Loc::Resource(_) => None,
+        };
+        let Some(slot) = slot else {
+            return Fetched::default();
+        };
+        let (reg, lane) = self.register(m, slot, lane);
+        let swizzle = src.swizzle.map(usize::from);
+        let words = swizzle.map(|c| reg.words[lane][c]);
+        let mut made = 0;
+        for (c, from) in swizzle.into_iter().enumerate() {
+            made |= (reg.made[lane] >> from & 0x11) << c;
+        }
+        Fetched { words, made }
+    }
+
+    /// A source's words.
+    pub(crate) fn fetch(&self, m: &mut Machine, src: &SrcRef, lane: usize) -> Fetched {
+        let mut value = self.fetch_raw(m, src, lane);
+        if src.abs {
+            value.words = value.words.map(|x| x & 0x7fff_ffff);
+        }
+        match src.negate {
+            Negate::No => {}
+            Negate::Float => value.words = value.words.map(|x| x ^ 0x8000_0000),
+            Negate::Int => value.words = value.words.map(u32::wrapping_neg),
+        }
+        value
+    }
+
+    /// The words of source `i` in one lane, 0 if there is no such source.
+    pub(crate) fn src(&self, m: &mut Machine, inst: &Decoded, i: usize, lane: usize) -> Vec4 {
+        inst.srcs
+            .get(i)
+            .map_or([0; 4], |s| self.fetch(m, s, lane).words)
+    }
+
+    /// Writes the channels `mask` of destination `i`.
+    pub(crate) fn store(
+        &mut self,
+        m: &mut Machine,
+        inst: &Decoded,
+        i: usize,
+        lane: usize,
+        mask: u8,
+        value: Fetched,
+    ) {
+        let slot = match inst.dsts.get(i).map(|d| &d.loc) {
+            Some(Loc::Slot(slot)) => *slot,
+            Some(Loc::Indirect(r)) => match self.resolve(m.code, r, lane) {
+                Some(slot) => slot,
+                None => {
+                    m.flags.out_of_array = true;
+                    return;
+                }
+            },
+            _ => return,
+        };
+        let (reg, lane) = if m.code.shared.contains(&slot) {
+            (&mut m.shared[(slot - m.code.shared.start) as usize], 0)
+        } else {
+            (&mut self.regs[slot as usize], lane)
+        };
+        for c in lanes(mask) {
+            reg.words[lane][c] = value.words[c];
+        }
+        let both = mask | mask << 4;
+        reg.made[lane] = reg.made[lane] & !both | value.made & both;
+    }
+
+    /// Writes a result after saturation.
+    pub(crate) fn finish(
+        &mut self,
+        m: &mut Machine,
+        inst: &Decoded,
+        lane: usize,
+        mut value: Fetched,
+    ) {
+        if inst.sat {
+            saturate(inst, &mut value);
+        }
+        self.store(m, inst, 0, lane, inst.written, value);
+    }
+
+    /// Executes an instruction that computes from its operands alone.
+    pub(crate) fn value(&mut self, m: &mut Machine, inst: &Decoded) {
+        let mut srcs = [Fetched::default(); 5];
+        let count = inst.srcs.len().min(5);
+        let mask = inst.dsts.first().map_or(0, |d| d.mask);
+        for lane in lanes(self.flow.exec) {
+            for (slot, src) in srcs.iter_mut().zip(&inst.srcs) {
+                *slot = self.fetch(m, src, lane);
+            }
+            let words = srcs.map(|s| s.words);
+            let Some(mut result) = crate::eval_op(inst.op, &words[..count], mask, m.code.rules)
+            else {
+                m.flags.malformed = true;
+                continue;
+            };
+            if inst.op == Opcode::Xpd && !m.code.rules.first_era {
+                result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
+            }
+            let made = made(inst, &srcs);
+            self.finish(
+                m,
+                inst,
+                lane,
+                Fetched {
+                    words: result,
+                    made,
+                },
+            );
+        }
+    }
+
+    /// Whether derivatives exist here: in a fragment quad that runs whole.
+    pub(crate) fn has_derivatives(&self, m: &Machine) -> bool {
+        m.code.stage == Stage::Frag && self.flow.exec == 0xf
+    }
+
+    /// Executes an instruction that reads other lanes or state.
+    pub(crate) fn across(&mut self, m: &mut Machine, inst: &Decoded) {
+        let exec = self.flow.exec;
+        let operand = |q: &Quad, m: &mut Machine, i: usize| -> [Fetched; 4] {
+            std::array::from_fn(|l| {
+                inst.srcs
+                    .get(i)
+                    .map_or(Fetched::default(), |s| q.fetch(m, s, l))
+            })
+        };
+        let a = operand(self, m, 0);
+        let b = operand(self, m, 1);
+        let whole = self.has_derivatives(m);
+        let active = |test: &dyn Fn(usize) -> bool| lanes(exec).filter(|l| test(*l)).count();
+        let ones = |x: bool| if x { u32::MAX } else { 0 };
+        for lane in lanes(exec) {
+            let mut value = Fetched {
+                words: [0; 4],
+                made: made(inst, &[a[lane], b[lane]]),
+            };
+            match inst.op {
+                Opcode::Ddx | Opcode::Ddy | Opcode::DdxFine | Opcode::DdyFine => {
+                    value.words = derivative(inst.op, &a.map(|v| v.words), lane, whole);
+                }
+                Opcode::ReadFirst => {
+                    let first = exec.trailing_zeros() as usize;
+                    value = Fetched {
+                        made: made(inst, &[a[first]]),
+                        ..a[first]
+                    };
+                }
+                Opcode::ReadInvoc => {
+                    let from = b[lane].words[0] as usize & 3;
+                    value = Fetched {
+                        made: made(inst, &[a[from]]),
+                        ..a[from]
+                    };
+                }
+                Opcode::VoteAny => {
+                    value.words =
+                        std::array::from_fn(|c| ones(active(&|l| a[l].words[c] != 0) > 0));
+                }
+                Opcode::VoteAll => {
+                    value.words =
+                        std::array::from_fn(|c| ones(active(&|l| a[l].words[c] == 0) == 0));
+                }
+                Opcode::VoteEq => {
+                    let mine = a[lane].words;
+                    value.words =
+                        std::array::from_fn(|c| ones(active(&|l| a[l].words[c] != mine[c]) == 0));
+                }
+                Opcode::Ballot => {
+                    let bits = lanes(exec)
+                        .filter(|l| a[*l].words[0] != 0)
+                        .fold(0, |b, l| b | 1 << l);
+                    value.words = [bits << (self.first_lane % 32), 0, 0, 0];
+                }
+                Opcode::InterpCentroid | Opcode::InterpSample | Opcode::InterpOffset => {
+                    value.words = interpolate(inst.op, &a.map(|v| v.words), b[lane].words, lane);
+                }
+                Opcode::Fbfetch => value.words = self.framebuffer(m, inst, lane),
+                Opcode::Clock => {
+                    m.clock += 1;
+                    let place = rng::hash(&[0x0063_6c6b, m.clock]);
+                    value.words = std::array::from_fn(|c| rng::fill_word(m.fill, place + c as u64));
+                }
+                Opcode::ReadHelper => value.words = [ones(self.killed >> lane & 1 != 0); 4],
+                Opcode::Img2hnd | Opcode::Samp2hnd => {
+                    let number = inst.srcs.first().and_then(|s| self.resource(&s.loc, lane));
+                    value.words = [number.map_or(0, |n| n.2 as u32), 0, 0, 0];
+                }
+                Opcode::Ara => value.words = self.add_address(m, inst, lane, a[lane].words),
+                Opcode::Dfracexp => {
+                    self.dfracexp(m, inst, lane, a[lane].words);
+                    continue;
+                }
+                _ => {}
+            }
+            self.finish(m, inst, lane, value);
+        }
+    }
+
+    /// `d + a` for an address register, which the instruction reads.
+    fn add_address(&self, m: &mut Machine, inst: &Decoded, lane: usize, a: Vec4) -> Vec4 {
+        let Some(dst) = inst.dsts.first() else {
+            return a;
+        };
+        let old = SrcRef {
+            loc: dst.loc.clone(),
+            file: dst.file,
+            swizzle: tgsi::XYZW,
+            abs: false,
+            negate: Negate::No,
+        };
+        let old = self.fetch(m, &old, lane).words;
+        std::array::from_fn(|c| old[c].wrapping_add(a[c]))
+    }
+
+    /// What the framebuffer holds for an output: floats in 0..1, by the inputs' seed.
+    fn framebuffer(&self, m: &Machine, inst: &Decoded, lane: usize) -> Vec4 {
+        let slot = match inst.srcs.first().map(|s| &s.loc) {
+            Some(Loc::Slot(slot)) => *slot,
+            _ => 0,
+        };
+        let out = m
+            .code
+            .named
+            .iter()
+            .find(|n| n.0 == File::Out && n.3 == slot)
+            .map_or(0, |n| n.2);
+        let h = rng::hash(&[m.inputs.seed, 0xfb, out as u64, lane as u64]);
+        std::array::from_fn(|c| {
+            ((rng::mix(h + c as u64) >> 40) as f32 / (1u32 << 24) as f32).to_bits()
+        })
+    }
+
+    /// Significand to one destination, exponent to the other; the oldest text has them swapped.
+    fn dfracexp(&mut self, m: &mut Machine, inst: &Decoded, lane: usize, a: Vec4) {
+        let (wide, narrow) = if m.code.rules.first_era {
+            (1, 0)
+        } else {
+            (0, 1)
+        };
+        let mask = inst.dsts.get(wide).map_or(0, |d| d.mask);
+        let mut targets = inst.dsts.get(narrow).map_or(0, |d| d.mask);
+        for half in 0..2usize {
+            let pair = 3u8 << (2 * half);
+            if mask & pair != pair {
+                continue;
+            }
+            let x = u64::from(a[2 * half]) | u64::from(a[2 * half + 1]) << 32;
+            let (significand, exponent) = crate::eval64::frexp(f64::from_bits(x));
+            let mut words = [0; 4];
+            words[2 * half] = significand.to_bits() as u32;
+            words[2 * half + 1] = (significand.to_bits() >> 32) as u32;
+            self.store(m, inst, wide, lane, pair, Fetched { words, made: 0xf0 });
+            let channel = targets & targets.wrapping_neg();
+            let value = Fetched {
+                words: [exponent as u32; 4],
+                made: 0,
+            };
+            self.store(m, inst, narrow, lane, channel, value);
+            if targets != channel {
+                targets &= !channel;
+            }
+        }
+    }
+
+    /// Snapshot of the outputs, or the end of a primitive.
+    pub(crate) fn emit(&mut self, m: &mut Machine, inst: &Decoded) {
+        for lane in lanes(self.flow.exec) {
+            let stream = self.src(m, inst, 0, lane)[0];
+            let made = self.emitted[lane]
+                .iter()
+                .filter(|e| e.words.is_some())
+                .count();
+            let words = if inst.op == Opcode::Emit {
+                if made as u32 >= m.max_vertices {
+                    continue;
+                }
+                let outs = m
+                    .code
+                    .named
+                    .iter()
+                    .filter(|n| n.0 == File::Out && n.1.is_none());
+                Some(outs.map(|n| self.regs[n.3 as usize].lane(lane)).collect())
+            } else {
+                None
+            };
+            let number = self.first_lane + lane as u32;
+            self.emitted[lane].push(Emitted {
+                lane: number,
+                stream,
+                words,
+            });
+        }
+    }
+
+    /// `KILL`, `KILL_IF`, `DEMOTE`.
+    pub(crate) fn kill(&mut self, m: &mut Machine, inst: &Decoded) {
+        for lane in lanes(self.flow.exec) {
+            let dies = match inst.op {
+                Opcode::KillIf => self
+                    .src(m, inst, 0, lane)
+                    .iter()
+                    .any(|x| f32::from_bits(*x) < 0.0),
+                _ => true,
+            };
+            if dies {
+                self.killed |= 1 << lane;
+            }
+        }
+    }
+
+    /// `PUSHA`, `POPA`.
+    pub(crate) fn address_stack(&mut self, m: &mut Machine, inst: &Decoded) {
+        const DEEPEST: usize = 256;
+        for lane in lanes(self.flow.exec) {
+            if inst.op == Opcode::Pusha {
+                let words = self.src(m, inst, 0, lane);
+                if self.address_stack[lane].len() < DEEPEST {
+                    self.address_stack[lane].push(words);
+                } else {
+                    m.flags.step_limit = true;
+                }
+            } else if let Some(words) = self.address_stack[lane].pop() {
+                self.store(m, inst, 0, lane, inst.written, Fetched { words, made: 0 });
+            } else {
+                m.flags.malformed = true;
+            }
+        }
+    }
+}
+
+/// How the words of a result were made.
+pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
+    match inst.made {
+        Made::Float => 0x0f,
+        Made::Double => 0xf0,
+        Made::Copy => srcs.first().map_or(0, |s| s.made),
+        Made::Select => {
+            let [a, b, c] = [0, 1, 2].map(|i| srcs.get(i).copied().unwrap_or_default());
+            lanes(0xf).fold(0, |m, i| {
+                let from = if a.words[i] != 0 { b.made } else { c.made };
+                m | from & 0x11 << i
+            })
+        }
+        Made::Other => 0,
+    }
+}
+
+fn saturate(inst: &Decoded, value: &mut Fetched) {
+    if !crate::eval64::is_wide_result(inst.op) {
+        value.words = value.words.map(crate::saturate);
+        value.made = 0x0f;
+        return;
+    }
+    for half in [0, 2] {
+        let x = u64::from(value.words[half]) | u64::from(value.words[half + 1]) << 32;
+        let y = crate::saturate64(x);
+        value.words[half] = y as u32;
+        value.words[half + 1] = (y >> 32) as u32;
+    }
+    value.made = 0xf0;
+}
+
+/// Differences between the lanes of a quad: coarse from one row and column, or fine.
+pub(crate) fn derivative(op: Opcode, a: &[Vec4; 4], lane: usize, whole: bool) -> Vec4 {
+    if !whole {
+        return [0; 4];
+    }
+    let (to, from) = match op {
+        Opcode::Ddx => (3, 2),
+        Opcode::Ddy => (2, 0),
+        Opcode::DdxFine => (lane | 1, lane & 2),
+        _ => (lane | 2, lane & 1),
+    };
+    std::array::from_fn(|c| (f32::from_bits(a[to][c]) - f32::from_bits(a[from][c])).to_bits())
+}
+
+/// An input at another place of the pixel: its value and slopes over the quad.
+fn interpolate(op: Opcode, a: &[Vec4; 4], b: Vec4, lane: usize) -> Vec4 {
+    let (x, y) = match op {
+        Opcode::InterpCentroid => (0.125, -0.0625),
+        Opcode::InterpSample => {
+            let sixteenths = |k: u32| (k % 16) as f32 / 16.0 - 0.5;
+            (
+                sixteenths(b[0].wrapping_mul(5)),
+                sixteenths(b[0].wrapping_mul(11)),
+            )
+        }
+        _ => (f32::from_bits(b[0]), f32::from_bits(b[1])),
+    };
+    let at = |l: usize, c: usize| f32::from_bits(a[l][c]);
+    std::array::from_fn(|c| {
+        let (dx, dy) = (at(1, c) - at(0, c), at(2, c) - at(0, c));
+        (at(lane, c) + dx * x + dy * y).to_bits()
+    })
+}
