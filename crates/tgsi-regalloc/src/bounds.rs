@@ -9,9 +9,10 @@
 //! maximum over all points; it need not be attainable, because a register cannot
 //! change its place between points.
 //!
-//! Cost: O(n log n) for n live segments.
+//! Cost: linear in live segments and program points.
 
-use crate::{Options, Point, Problem, VReg};
+use crate::prepare::{Item, Prepared, prepare};
+use crate::{Options, Problem};
 
 /// How few temporaries any assignment can do with, arrays included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,141 +23,156 @@ pub struct Bounds {
     pub packing: u32,
 }
 
-/// The bounds of `problem` with precise registers free to share.
+/// The bounds of `problem` with precise registers free to share. Zero for a
+/// problem that [`crate::allocate`] rejects as malformed.
 pub fn lower_bounds(problem: &Problem) -> Bounds {
-    bounds_of(problem, |_| true).plus_arrays(problem)
+    lower_bounds_with(problem, &Options::default())
 }
 
-/// The bounds of `problem` under `options`: with
-/// [`Options::separate_precise`] those of the two classes add up.
+/// The bounds of `problem` under `options`: with [`Options::separate_precise`]
+/// those of the two classes add up. Zero for a problem that [`crate::allocate`]
+/// rejects as malformed.
 pub fn lower_bounds_with(problem: &Problem, options: &Options) -> Bounds {
-    if !options.separate_precise {
-        return lower_bounds(problem);
-    }
-    let (a, b) = (
-        bounds_of(problem, |v| v.precise),
-        bounds_of(problem, |v| !v.precise),
-    );
-    Bounds {
-        channels: a.channels.saturating_add(b.channels),
-        packing: a.packing.saturating_add(b.packing),
-    }
-    .plus_arrays(problem)
+    prepare(problem).map_or_else(
+        |_| Bounds::default(),
+        |p| bounds(&p, options.separate_precise),
+    )
 }
 
-impl Bounds {
-    fn plus_arrays(self, problem: &Problem) -> Bounds {
-        let arrays = problem
-            .arrays
-            .iter()
-            .fold(0u32, |sum, a| sum.saturating_add(a.len));
-        Bounds {
-            channels: self.channels.saturating_add(arrays),
-            packing: self.packing.saturating_add(arrays),
-        }
+/// The bounds of a prepared problem.
+pub(crate) fn bounds(prepared: &Prepared, separate: bool) -> Bounds {
+    let mut bounds = Bounds {
+        channels: prepared.array_temps,
+        packing: prepared.array_temps,
+    };
+    let mut add = |class: Bounds| {
+        bounds.channels = bounds.channels.saturating_add(class.channels);
+        bounds.packing = bounds.packing.saturating_add(class.packing);
+    };
+    if separate {
+        add(class_bounds(prepared, |item| item.precise));
+        add(class_bounds(prepared, |item| !item.precise));
+    } else {
+        add(class_bounds(prepared, |_| true));
     }
+    bounds
 }
 
-/// A change in what is live. Ends sort before starts at the same point.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Some lanes of one item begin or end.
+#[derive(Clone, Copy)]
 struct Event {
-    point: Point,
-    starts: bool,
-    vreg: u32,
+    /// The next event of the same kind in the same slot, or `NONE`.
+    next: u32,
+    item: u32,
     lanes: u8,
-    /// One bit a channel some lane of these is pinned to.
+    /// The channels (bits 0..4) some of these lanes are pinned to.
     pins: u8,
 }
 
-/// What is live at one point.
+const NONE: u32 = u32::MAX;
+
+/// What is live in one slot.
 #[derive(Default)]
 struct Live {
-    channels: i64,
-    /// Registers with 1, 2, 3, 4 live lanes, at 1..=4.
-    sized: [i64; 5],
+    channels: u32,
+    /// Items with 1, 2, 3, 4 live lanes, at 1..=4.
+    sized: [u32; 5],
     /// Live lanes pinned to each channel.
-    pinned: [i64; 4],
+    pinned: [u32; 4],
 }
 
 impl Live {
-    fn bins(&self) -> i64 {
+    fn bins(&self) -> u32 {
         let [_, one, two, three, four] = self.sized;
-        let ones = (one - three).max(0);
-        let packed = four + three + (2 * two + ones + 3) / 4;
-        self.pinned.iter().copied().fold(packed, i64::max)
+        let ones = one.saturating_sub(three);
+        let packed = four + three + (2 * two + ones).div_ceil(4);
+        self.pinned.iter().copied().fold(packed, u32::max)
+    }
+
+    /// Lanes of an item that has `before` live lanes begin.
+    fn begin(&mut self, event: &Event, before: u8) -> u8 {
+        let after = before + event.lanes;
+        self.channels += u32::from(event.lanes);
+        self.resize(before, after);
+        for (channel, pinned) in self.pinned.iter_mut().enumerate() {
+            *pinned += u32::from(event.pins >> channel & 1);
+        }
+        after
+    }
+
+    /// The reverse of [`Live::begin`].
+    fn end(&mut self, event: &Event, before: u8) -> u8 {
+        let after = before - event.lanes;
+        self.channels -= u32::from(event.lanes);
+        self.resize(before, after);
+        for (channel, pinned) in self.pinned.iter_mut().enumerate() {
+            *pinned -= u32::from(event.pins >> channel & 1);
+        }
+        after
+    }
+
+    fn resize(&mut self, before: u8, after: u8) {
+        if before > 0 {
+            self.sized[usize::from(before)] -= 1;
+        }
+        self.sized[usize::from(after)] += 1;
     }
 }
 
-fn bounds_of(problem: &Problem, include: impl Fn(&VReg) -> bool) -> Bounds {
-    let mut events = Vec::with_capacity(problem.vregs.len() * 4);
+/// The bounds of the items that `include` takes, without arrays.
+fn class_bounds(prepared: &Prepared, include: impl Fn(&Item) -> bool) -> Bounds {
+    let mut events: Vec<Event> = Vec::with_capacity(2 * prepared.segs.len());
+    let mut starting = vec![NONE; prepared.slots + 1];
+    let mut ending = vec![NONE; prepared.slots + 1];
     let mut any = false;
-    for (index, vreg) in problem.vregs.iter().enumerate().filter(|(_, v)| include(v)) {
+    for (index, item) in prepared
+        .items
+        .iter()
+        .enumerate()
+        .filter(|(_, i)| include(i))
+    {
         any = true;
-        push_events(index as u32, vreg, &mut events);
-    }
-    events.sort_unstable();
-
-    let mut live = Live::default();
-    let mut lanes = vec![0u8; problem.vregs.len()];
-    // A register whose lanes are never live still needs a place.
-    let (mut channels, mut packing) = (i64::from(any), i64::from(any));
-    for (at, event) in events.iter().enumerate() {
-        let count = &mut lanes[event.vreg as usize];
-        let sign = if event.starts { 1 } else { -1 };
-        live.channels += sign * i64::from(event.lanes);
-        live.sized[usize::from(*count).min(4)] -= 1;
-        *count = if event.starts {
-            count.saturating_add(event.lanes)
-        } else {
-            count.saturating_sub(event.lanes)
-        };
-        live.sized[usize::from(*count).min(4)] += 1;
-        for (channel, pinned) in live.pinned.iter_mut().enumerate() {
-            *pinned += sign * i64::from(event.pins >> channel & 1);
-        }
-        let last_at_point = events
-            .get(at + 1)
-            .is_none_or(|next| next.point != event.point);
-        if event.starts && last_at_point {
-            channels = channels.max((live.channels + 3) / 4);
-            packing = packing.max(live.bins());
-        }
-    }
-    let number = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
-    Bounds {
-        channels: number(channels),
-        packing: number(packing),
-    }
-}
-
-/// The events of one register, lanes with equal live ranges together.
-fn push_events(index: u32, vreg: &VReg, events: &mut Vec<Event>) {
-    let lanes = &vreg.lanes[..vreg.lanes.len().min(4)];
-    for (l, lane) in lanes.iter().enumerate() {
-        if lanes[..l].iter().any(|earlier| earlier.live == lane.live) {
-            continue;
-        }
-        let (mut count, mut pins) = (0, 0);
-        for other in lanes[l..].iter().filter(|other| other.live == lane.live) {
-            count += 1;
-            if let Some(channel) = other.pinned {
-                pins |= 1u8.checked_shl(u32::from(channel)).unwrap_or(0);
+        for group in 0..usize::from(item.groups) {
+            let (lanes, pins) = (item.group_lanes[group], item.group_pins[group]);
+            for &(start, end) in item.segs_of(prepared, group) {
+                for list in [&mut starting[start as usize], &mut ending[end as usize]] {
+                    let next = std::mem::replace(list, events.len() as u32);
+                    events.push(Event {
+                        next,
+                        item: index as u32,
+                        lanes,
+                        pins,
+                    });
+                }
             }
         }
-        for &(start, end) in &lane.live.segs {
-            let event = Event {
-                point: start,
-                starts: true,
-                vreg: index,
-                lanes: count,
-                pins,
-            };
-            events.push(event);
-            events.push(Event {
-                point: end,
-                starts: false,
-                ..event
-            });
-        }
     }
+
+    let mut live = Live::default();
+    let mut lanes = vec![0u8; prepared.items.len()];
+    // An item whose lanes are never live still needs a place.
+    let mut bounds = Bounds {
+        channels: u32::from(any),
+        packing: u32::from(any),
+    };
+    for (&start, &end) in starting.iter().zip(&ending) {
+        let mut at = end;
+        while let Some(event) = events.get(at as usize) {
+            let count = &mut lanes[event.item as usize];
+            *count = live.end(event, *count);
+            at = event.next;
+        }
+        if start == NONE {
+            continue;
+        }
+        let mut at = start;
+        while let Some(event) = events.get(at as usize) {
+            let count = &mut lanes[event.item as usize];
+            *count = live.begin(event, *count);
+            at = event.next;
+        }
+        bounds.channels = bounds.channels.max(live.channels.div_ceil(4));
+        bounds.packing = bounds.packing.max(live.bins());
+    }
+    bounds
 }

@@ -37,6 +37,7 @@ pub mod checker;
 mod occupancy;
 mod prepare;
 mod rng;
+mod scan;
 
 pub use alloc::allocate;
 pub use bounds::{Bounds, lower_bounds, lower_bounds_with};

@@ -20,7 +20,11 @@ pub(crate) struct Occupancy {
     leaves: usize,
     /// Words in a set.
     words: usize,
-    /// Node `i` holds `any` at `2 * i * words` and `cover` after it.
+    /// Nothing is recorded.
+    empty: bool,
+    /// No node above this height (0 for leaves) has a cover.
+    covered: u32,
+    /// Allocated by the first segment. Node `i` holds `any` at `2 * i * words` and `cover` after it.
     data: Vec<u64>,
 }
 
@@ -33,7 +37,9 @@ impl Occupancy {
         Occupancy {
             leaves,
             words,
-            data: vec![0; leaves * 4 * words],
+            empty: true,
+            covered: 0,
+            data: Vec::new(),
         }
     }
 
@@ -44,12 +50,25 @@ impl Occupancy {
 
     /// Forgets all segments.
     pub(crate) fn clear(&mut self) {
-        self.data.fill(0);
+        if !self.empty {
+            self.data.fill(0);
+            self.empty = true;
+            self.covered = 0;
+        }
+    }
+
+    /// Whether nothing is recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.empty
     }
 
     /// Makes room for `words` words a set, keeping what is recorded.
     pub(crate) fn grow(&mut self, words: usize) {
         if words <= self.words {
+            return;
+        }
+        if self.data.is_empty() {
+            self.words = words;
             return;
         }
         let mut data = vec![0; self.leaves * 4 * words];
@@ -115,14 +134,17 @@ impl Occupancy {
                 r >>= 1;
             }
             // A cover below a node already taken is in its `any`: harmless twice.
-            while up != down {
+            let mut height = 0;
+            while up != down && height < self.covered {
                 up >>= 1;
                 down >>= 1;
+                height += 1;
                 set(up * stride + self.words);
                 set(down * stride + self.words);
             }
-            while up > 1 {
+            while up > 1 && height < self.covered {
                 up >>= 1;
+                height += 1;
                 set(up * stride + self.words);
             }
         }
@@ -132,13 +154,22 @@ impl Occupancy {
     pub(crate) fn mark(&mut self, segs: &[(u32, u32)], word: usize, bits: u64) {
         let stride = 2 * self.words;
         let (any, cover) = (word, self.words + word);
+        if self.data.is_empty() {
+            self.data = vec![0; self.leaves * 4 * self.words];
+        }
+        self.empty = false;
         for &(lo, hi) in segs {
             if lo >= hi {
                 continue;
             }
             let (mut l, mut r) = (lo as usize + self.leaves, hi as usize + self.leaves);
             let (mut up, mut down) = (l, r - 1);
+            let mut height = 0;
             while l < r {
+                if (l | r) & 1 == 1 {
+                    self.covered = self.covered.max(height);
+                }
+                height += 1;
                 if l & 1 == 1 {
                     self.data[l * stride + any] |= bits;
                     self.data[l * stride + cover] |= bits;

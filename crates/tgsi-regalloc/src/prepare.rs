@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use crate::{AllocError, Lane, LaneFault, Point, Problem, VReg};
+use crate::{AllocError, Lane, LaneFault, Placed, Point, Problem, VReg};
 
 /// A virtual register, ready to place.
 pub(crate) struct Item {
@@ -11,6 +11,8 @@ pub(crate) struct Item {
     pub start: Point,
     /// First point after the last live one.
     pub end: Point,
+    /// The slot of `start`; `u32::MAX` if no lane is ever live.
+    pub slot: u32,
     /// Number of lanes.
     pub width: u8,
     pub precise: bool,
@@ -20,6 +22,10 @@ pub(crate) struct Item {
     pub group_of: [u8; 4],
     /// Number of distinct live ranges.
     pub groups: u8,
+    /// Number of lanes in each group.
+    pub group_lanes: [u8; 4],
+    /// The channels (bits 0..4) that lanes of each group are pinned to.
+    pub group_pins: [u8; 4],
     /// The channels (bits 0..4) each lane may take, before occupancy.
     pub allowed: [u8; 4],
     /// Bit `i`: lane `i` takes the channel after that of lane `i - 1`.
@@ -98,45 +104,55 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
 
 /// Replaces points by slots in all segments.
 fn to_slots(prepared: &mut Prepared) {
-    let mut starts: Vec<Point> = prepared.segs.iter().map(|s| s.0).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    // Points are dense in practice: a table beats a search.
-    let last = starts.last().copied().unwrap_or(0) as usize;
-    if last <= 8 * starts.len() + 64 {
-        // The slot of the first start at or after each point.
-        let mut table = Vec::with_capacity(last + 2);
-        for (slot, &start) in starts.iter().enumerate() {
-            table.resize(start as usize + 1, slot as u32);
+    let last = prepared.segs.iter().map(|s| s.0).max().unwrap_or(0) as usize;
+    // Points are dense in practice: a table beats sorting and searching.
+    if last <= 16 * prepared.segs.len() + 64 {
+        // First which points are starts, then the slot of the first start at or
+        // after each point.
+        let mut table = vec![0u32; last + 2];
+        for seg in &prepared.segs {
+            table[seg.0 as usize] = 1;
         }
-        table.push(starts.len() as u32);
+        let mut slots = 0;
+        for entry in &mut table {
+            slots += std::mem::replace(entry, slots);
+        }
         for seg in &mut prepared.segs {
-            let slot = |p: Point| {
-                table
-                    .get(p as usize)
-                    .copied()
-                    .unwrap_or(starts.len() as u32)
-            };
+            let slot = |p: Point| table.get(p as usize).copied().unwrap_or(slots);
             *seg = (slot(seg.0), slot(seg.1));
         }
+        prepared.slots = slots as usize;
     } else {
+        let mut starts: Vec<Point> = prepared.segs.iter().map(|s| s.0).collect();
+        starts.sort_unstable();
+        starts.dedup();
         for seg in &mut prepared.segs {
             let slot = |p: Point| starts.partition_point(|&s| s < p) as u32;
             *seg = (slot(seg.0), slot(seg.1));
         }
+        prepared.slots = starts.len();
     }
-    prepared.slots = starts.len();
+    for item in &mut prepared.items {
+        let firsts = item.segs.iter().take(usize::from(item.groups));
+        let firsts = firsts
+            .filter(|s| s.0 < s.1)
+            .map(|s| prepared.segs[s.0 as usize].0);
+        item.slot = firsts.min().unwrap_or(u32::MAX);
+    }
 }
 
 fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
     let mut item = Item {
         start: Point::MAX,
         end: 0,
+        slot: u32::MAX,
         width: vreg.lanes.len() as u8,
         precise: vreg.precise,
         constrained: vreg.pair != 0,
         group_of: [0; 4],
         groups: 0,
+        group_lanes: [0; 4],
+        group_pins: [0; 4],
         allowed,
         follows: vreg.pair << 1,
         segs: [(0, 0); 4],
@@ -157,6 +173,10 @@ fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
                 leaders.len() - 1
             });
         item.group_of[index] = group as u8;
+        item.group_lanes[group] += 1;
+        if let Some(channel) = lane.pinned {
+            item.group_pins[group] |= 1 << channel;
+        }
     }
     item.groups = leaders.len() as u8;
     item
@@ -205,7 +225,7 @@ fn validate(index: usize, vreg: &VReg) -> Result<[u8; 4], AllocError> {
     }
     // A width of four lanes leaves no choice of which to leave out, so the
     // constraints may contradict each other; try them on an empty temporary.
-    if matching(width, &allowed, vreg.pair << 1, &[0, 1, 2, 3]).is_none() {
+    if vreg.pair != 0 && matching(width, &allowed, vreg.pair << 1, &[0, 1, 2, 3]).is_none() {
         let lane = (vreg.pair.trailing_zeros() as usize).min(width - 1);
         return fault(lane, LaneFault::Pair);
     }
@@ -221,7 +241,7 @@ pub(crate) fn matching(
     follows: u8,
     preference: &[u8; 4],
 ) -> Option<[u8; 4]> {
-    let mut chans = [crate::Placed::NO_LANE; 4];
+    let mut chans = [Placed::NO_LANE; 4];
     // The rank in `preference` to try next for each lane.
     let mut next = [0usize; 4];
     let mut used = 0u8;
