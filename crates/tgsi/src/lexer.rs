@@ -44,10 +44,13 @@ pub(crate) struct Lexer<'a> {
     pub(crate) token: Token,
 }
 
+const PUNCT: u8 = 0;
 const WORD: u8 = 1;
 const BLANK: u8 = 2;
+const NEWLINE: u8 = 3;
+const COMMENT: u8 = 4;
 
-/// The class of every byte: part of a word, blank, or neither.
+/// The class of every byte.
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut i = 0;
@@ -57,6 +60,10 @@ const CLASS: [u8; 256] = {
             class[i] = WORD;
         } else if matches!(b, b' ' | b'\t' | b'\r' | 0x0b | 0x0c) {
             class[i] = BLANK;
+        } else if b == b'\n' {
+            class[i] = NEWLINE;
+        } else if b == b';' || b == b'#' {
+            class[i] = COMMENT;
         }
         i += 1;
     }
@@ -100,9 +107,7 @@ impl<'a> Lexer<'a> {
         let kind = match self.text.get(pos) {
             None => Kind::End,
             Some(&b) if class(b) == WORD => {
-                while self.text.get(pos).is_some_and(|&b| class(b) == WORD) {
-                    pos += 1;
-                }
+                pos += 1 + word_length(&self.text[pos + 1..]);
                 Kind::Word
             }
             Some(&b) => {
@@ -110,10 +115,11 @@ impl<'a> Lexer<'a> {
                 Kind::Punct(b)
             }
         };
+        let end = pos as u32;
         self.token = Token {
             kind,
             start,
-            end: pos as u32,
+            end,
             newline,
         };
     }
@@ -132,7 +138,7 @@ impl<'a> Lexer<'a> {
     pub(crate) fn next_byte(&self) -> Option<u8> {
         let end = self.token.end as usize;
         match self.text.get(end) {
-            Some(&b) if class(b) == 0 && !matches!(b, b'\n' | b';' | b'#') => Some(b),
+            Some(&b) if class(b) == PUNCT => Some(b),
             _ => self.text.get(skip_blank(self.text, end).0).copied(),
         }
     }
@@ -152,23 +158,28 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// How many bytes at the start of `text` can continue a word.
+pub(crate) fn word_length(text: &[u8]) -> usize {
+    text.iter()
+        .position(|&b| class(b) != WORD)
+        .unwrap_or(text.len())
+}
+
 /// The first byte at or behind `pos` that is no blank, comment or line end, and
 /// whether a line ended on the way.
 pub(crate) fn skip_blank(text: &[u8], mut pos: usize) -> (usize, bool) {
     let mut newline = false;
     while let Some(&b) = text.get(pos) {
-        match b {
-            b'\n' => {
-                newline = true;
+        match class(b) {
+            PUNCT | WORD => break,
+            COMMENT => {
+                let rest = &text[pos..];
+                pos += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+            }
+            class => {
+                newline |= class == NEWLINE;
                 pos += 1;
             }
-            b';' | b'#' => {
-                while text.get(pos).is_some_and(|&b| b != b'\n') {
-                    pos += 1;
-                }
-            }
-            _ if class(b) == BLANK => pos += 1,
-            _ => break,
         }
     }
     (pos, newline)
@@ -192,6 +203,18 @@ impl Upper {
             *to = from.to_ascii_uppercase();
         }
         Upper { bytes, len }
+    }
+
+    /// Its bytes, if it is short enough for an opcode with its suffixes removed.
+    pub(crate) fn key(name: &[u8]) -> Option<u128> {
+        let mut key = [0; 16];
+        key.get_mut(..name.len())?.copy_from_slice(name);
+        Some(u128::from_le_bytes(key))
+    }
+
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 
     /// Its text. Words are ASCII, so this is the whole of it.

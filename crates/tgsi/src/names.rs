@@ -53,24 +53,28 @@ impl File {
     }
     /// The file of a word in upper case.
     pub fn from_name(name: &str) -> Option<Self> {
+        File::from_bytes(name.as_bytes())
+    }
+    /// The file of a word in upper case.
+    pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
         Some(match name {
-            "TEMP" => File::Temp,
-            "IMM" => File::Imm,
-            "CONST" => File::Const,
-            "IN" => File::In,
-            "OUT" => File::Out,
-            "SAMP" => File::Samp,
-            "ADDR" => File::Addr,
-            "SV" => File::Sv,
-            "NULL" => File::Null,
-            "IMAGE" => File::Image,
-            "SVIEW" => File::Sview,
-            "BUFFER" => File::Buffer,
-            "MEMORY" => File::Memory,
-            "HWATOMIC" => File::HwAtomic,
-            "RES" => File::Res,
-            "PRED" => File::Pred,
-            "LOOP" => File::Loop,
+            b"TEMP" => File::Temp,
+            b"IMM" => File::Imm,
+            b"CONST" => File::Const,
+            b"IN" => File::In,
+            b"OUT" => File::Out,
+            b"SAMP" => File::Samp,
+            b"ADDR" => File::Addr,
+            b"SV" => File::Sv,
+            b"NULL" => File::Null,
+            b"IMAGE" => File::Image,
+            b"SVIEW" => File::Sview,
+            b"BUFFER" => File::Buffer,
+            b"MEMORY" => File::Memory,
+            b"HWATOMIC" => File::HwAtomic,
+            b"RES" => File::Res,
+            b"PRED" => File::Pred,
+            b"LOOP" => File::Loop,
             _ => return None,
         })
     }

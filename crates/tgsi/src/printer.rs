@@ -1,6 +1,6 @@
 //! Syntax tree to text.
 
-use std::fmt::Write;
+use std::io::Write;
 
 use crate::ast::{
     Decl, Dst, File, Imm, ImmType, Index, Inst, Item, Memory, Program, Property, Register, Src,
@@ -13,35 +13,40 @@ use crate::opcode::Opcode;
 /// linear in the program.
 const MAX_INDENT: usize = 128;
 
-const LETTERS: [char; 4] = ['x', 'y', 'z', 'w'];
+const LETTERS: [u8; 4] = *b"xyzw";
 
 /// Prints a program. Reading the text again gives the same program, apart from the
 /// labels of branches, which are computed from the nesting, and from the type word of
 /// immediates that [`NonFinite::Uint32`] rewrites, and from the version of an old header
 /// in a dialect without one.
 pub fn print(program: &Program, dialect: &Dialect) -> String {
-    let mut out = String::with_capacity(64 * (program.header.len() + program.insts.len()) + 16);
-    let mut printer = Printer {
+    let mut out = Vec::with_capacity(64 * (program.header.len() + program.insts.len()) + 16);
+    Printer {
         out: &mut out,
         dialect,
-    };
-    printer.program(program);
-    out
+    }
+    .program(program);
+    into_text(out)
+}
+
+/// The printed bytes as text. All of them come from strings and ASCII.
+fn into_text(out: Vec<u8>) -> String {
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 struct Printer<'a> {
-    out: &'a mut String,
+    out: &'a mut Vec<u8>,
     dialect: &'a Dialect,
 }
 
 impl Printer<'_> {
     fn program(&mut self, program: &Program) {
-        self.out.push_str(program.stage.name());
+        self.text(program.stage.name());
         let version = program.version.filter(|_| self.dialect.version);
         if let Some((major, minor)) = version {
             self.put(format_args!("{major}.{minor}"));
         }
-        self.out.push('\n');
+        self.out.push(b'\n');
         let mut immediates = 0;
         for item in &program.header {
             match item {
@@ -52,31 +57,35 @@ impl Printer<'_> {
                     immediates += 1;
                 }
             }
-            self.out.push('\n');
+            self.out.push(b'\n');
         }
         self.insts(&program.insts);
     }
 
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
     fn put(&mut self, args: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
+        // Writing to memory cannot fail.
         let _ = self.out.write_fmt(args);
     }
 
     fn property(&mut self, property: &Property) {
-        self.out.push_str("PROPERTY ");
-        self.out.push_str(&property.name);
+        self.text("PROPERTY ");
+        self.text(&property.name);
         for (i, value) in property.values.iter().enumerate() {
-            self.out.push_str(if i == 0 { " " } else { ", " });
-            self.out.push_str(value);
+            self.text(if i == 0 { " " } else { ", " });
+            self.text(value);
         }
     }
 
     fn decl(&mut self, decl: &Decl) {
-        self.out.push_str("DCL ");
-        self.out.push_str(decl.file.name());
+        self.text("DCL ");
+        self.text(decl.file.name());
         match decl.dim {
             None => {}
-            Some(None) => self.out.push_str("[]"),
+            Some(None) => self.text("[]"),
             Some(Some(n)) => self.put(format_args!("[{n}]")),
         }
         if decl.first == decl.last {
@@ -110,7 +119,7 @@ impl Printer<'_> {
         self.word(decl.interp.as_deref());
         self.word(decl.location.as_deref());
         if decl.cylwrap != 0 {
-            self.out.push_str(", CYLWRAP_");
+            self.text(", CYLWRAP_");
             let letters = (0..4)
                 .filter(|c| decl.cylwrap >> c & 1 != 0)
                 .map(|c| LETTERS[c].to_ascii_uppercase());
@@ -126,26 +135,26 @@ impl Printer<'_> {
 
     fn word(&mut self, word: Option<&str>) {
         if let Some(word) = word {
-            self.out.push_str(", ");
-            self.out.push_str(word);
+            self.text(", ");
+            self.text(word);
         }
     }
 
     fn imm(&mut self, imm: &Imm, number: usize) {
-        self.out.push_str("IMM");
+        self.text("IMM");
         if self.dialect.imm_numbers {
-            self.out.push('[');
+            self.out.push(b'[');
             self.uint(number as u64, 0);
-            self.out.push(']');
+            self.out.push(b']');
         }
         let ty = self.printed_type(imm);
-        self.out.push(' ');
-        self.out.push_str(ty.name());
-        self.out.push_str(" {");
+        self.out.push(b' ');
+        self.text(ty.name());
+        self.text(" {");
         let step = if ty.is_wide() { 2 } else { 1 };
         for (i, value) in imm.words.chunks_exact(step).enumerate() {
             if i > 0 {
-                self.out.push_str(", ");
+                self.text(", ");
             }
             let wide = value
                 .iter()
@@ -153,7 +162,7 @@ impl Printer<'_> {
                 .fold(0, |bits, &word| bits << 32 | u64::from(word));
             self.value(ty, wide);
         }
-        self.out.push('}');
+        self.out.push(b'}');
     }
 
     /// The type word to print: that of the immediate unless a value has no float form.
@@ -198,7 +207,7 @@ impl Printer<'_> {
                     .parse::<f32>()
                     .is_ok_and(|v| v.to_bits() == bits)
                 {
-                    return self.out.push_str(&text);
+                    return self.text(&text);
                 }
             }
             return self.put(format_args!("{value:?}"));
@@ -218,7 +227,7 @@ impl Printer<'_> {
         let as_word = named && self.dialect.non_finite == NonFinite::Word;
         if self.dialect.flt64 == FloatForm::Hex || !(value.is_finite() || as_word) {
             self.hex(bits as u32);
-            self.out.push_str(", ");
+            self.text(", ");
             return self.hex((bits >> 32) as u32);
         }
         if !value.is_finite() {
@@ -231,7 +240,7 @@ impl Printer<'_> {
                 .parse::<f64>()
                 .is_ok_and(|v| v.to_bits() == bits)
             {
-                return self.out.push_str(&text);
+                return self.text(&text);
             }
         }
         self.put(format_args!("{value:?}"));
@@ -249,15 +258,18 @@ impl Printer<'_> {
     }
 
     fn hex(&mut self, bits: u32) {
-        self.out.push_str("0x");
-        for shift in (0..8).rev() {
-            let digit = (bits >> (4 * shift)) & 0xf;
-            self.out.push(char::from_digit(digit, 16).unwrap_or('0'));
+        let mut text = *b"0x00000000";
+        for (i, digit) in text[2..].iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[(bits >> (28 - 4 * i) & 0xf) as usize];
         }
+        self.out.extend_from_slice(&text);
     }
 
     /// A decimal number, blanks in front up to `width`.
     fn uint(&mut self, mut value: u64, width: usize) {
+        if value < 10 && width == 0 {
+            return self.out.push(b'0' + value as u8);
+        }
         let mut digits = [b' '; 20];
         let mut at = digits.len();
         loop {
@@ -269,13 +281,12 @@ impl Printer<'_> {
             }
         }
         let at = at.min(digits.len() - width);
-        self.out
-            .push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+        self.out.extend_from_slice(&digits[at..]);
     }
 
     fn int(&mut self, value: i64) {
         if value < 0 {
-            self.out.push('-');
+            self.out.push(b'-');
         }
         self.uint(value.unsigned_abs(), 0);
     }
@@ -293,7 +304,7 @@ impl Printer<'_> {
             }
             if self.dialect.numbers {
                 self.uint(i as u64, 3);
-                self.out.push_str(": ");
+                self.text(": ");
             } else {
                 self.blanks(usize::from(self.dialect.margin));
             }
@@ -313,10 +324,10 @@ impl Printer<'_> {
                 });
             }
             if let Some(label) = label {
-                self.out.push_str(" :");
+                self.text(" :");
                 self.uint(u64::from(label), 0);
             }
-            self.out.push('\n');
+            self.out.push(b'\n');
             if opens(inst.op) {
                 depth += 1;
             }
@@ -324,25 +335,25 @@ impl Printer<'_> {
     }
 
     fn blanks(&mut self, count: usize) {
-        self.out.extend(std::iter::repeat_n(' ', count));
+        self.out.resize(self.out.len() + count, b' ');
     }
 
     fn inst(&mut self, inst: &Inst) {
-        self.out.push_str(self.dialect.op_name(inst.op));
+        self.text(self.dialect.op_name(inst.op));
         if inst.sat {
-            self.out.push_str("_SAT");
+            self.text("_SAT");
         }
         if inst.precise {
-            self.out.push_str("_PRECISE");
+            self.text("_PRECISE");
         }
         let mut separator = " ";
         for dst in &inst.dsts {
-            self.out.push_str(separator);
+            self.text(separator);
             self.dst(dst);
             separator = ", ";
         }
         for src in &inst.srcs {
-            self.out.push_str(separator);
+            self.text(separator);
             self.src(src);
             separator = ", ";
         }
@@ -353,9 +364,9 @@ impl Printer<'_> {
         let format = inst.memory.as_ref().and_then(|m| m.format.as_deref());
         self.listed(format, &mut separator);
         for offset in &inst.offsets {
-            self.out.push_str(separator);
+            self.text(separator);
             self.register(&offset.reg);
-            self.out.push('.');
+            self.out.push(b'.');
             self.letters(&offset.swizzle);
             separator = ", ";
         }
@@ -363,8 +374,8 @@ impl Printer<'_> {
 
     fn listed(&mut self, word: Option<&str>, separator: &mut &'static str) {
         if let Some(word) = word {
-            self.out.push_str(separator);
-            self.out.push_str(word);
+            self.text(separator);
+            self.text(word);
             *separator = ", ";
         }
     }
@@ -388,23 +399,23 @@ impl Printer<'_> {
 
     fn src(&mut self, src: &Src) {
         if src.neg {
-            self.out.push('-');
+            self.out.push(b'-');
         }
         if src.abs {
-            self.out.push('|');
+            self.out.push(b'|');
         }
         self.register(&src.reg);
         if src.swizzle != XYZW {
-            self.out.push('.');
+            self.out.push(b'.');
             self.letters(&src.swizzle);
         }
         if src.abs {
-            self.out.push('|');
+            self.out.push(b'|');
         }
     }
 
     fn register(&mut self, reg: &Register) {
-        self.out.push_str(reg.file.name());
+        self.text(reg.file.name());
         if let Some(dim) = &reg.dim {
             self.index(dim);
         }
@@ -412,28 +423,28 @@ impl Printer<'_> {
     }
 
     fn index(&mut self, index: &Index) {
-        self.out.push('[');
+        self.out.push(b'[');
         match index.addr {
             None => self.int(i64::from(index.base)),
             Some(addr) => {
-                self.out.push_str(addr.file.name());
-                self.out.push('[');
+                self.text(addr.file.name());
+                self.out.push(b'[');
                 self.int(i64::from(addr.index));
-                self.out.push_str("].");
+                self.text("].");
                 self.letters(&[addr.comp]);
                 if index.base > 0 {
-                    self.out.push('+');
+                    self.out.push(b'+');
                 }
                 if index.base != 0 {
                     self.int(i64::from(index.base));
                 }
             }
         }
-        self.out.push(']');
+        self.out.push(b']');
         if index.array != 0 {
-            self.out.push('(');
+            self.out.push(b'(');
             self.uint(u64::from(index.array), 0);
-            self.out.push(')');
+            self.out.push(b')');
         }
     }
 
@@ -441,7 +452,7 @@ impl Printer<'_> {
         if mask & 0xf == 0xf {
             return;
         }
-        self.out.push('.');
+        self.out.push(b'.');
         for (c, letter) in LETTERS.into_iter().enumerate() {
             if mask >> c & 1 != 0 {
                 self.out.push(letter);
@@ -506,11 +517,11 @@ pub(crate) fn branch_labels(insts: &[Inst]) -> Vec<(usize, u32)> {
 
 /// The text of a register, as in messages: `TEMP[3]`.
 pub(crate) fn register_text(reg: &Register) -> String {
-    let (mut out, dialect) = (String::new(), Dialect::mesa());
+    let (mut out, dialect) = (Vec::new(), Dialect::mesa());
     Printer {
         out: &mut out,
         dialect: &dialect,
     }
     .register(reg);
-    out
+    into_text(out)
 }

@@ -1,5 +1,8 @@
 //! Instructions: opcode, suffixes, operands, words and label.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Fail, Parsed, Parser};
@@ -7,6 +10,16 @@ use crate::ast::{Inst, Memory, Span, TexTarget};
 use crate::codes;
 use crate::lexer::{Kind, Upper};
 use crate::opcode::{Effect, OPCODES, OpInfo, Opcode};
+
+/// The opcodes by the bytes of their names. Looked up by key alone, never walked.
+static OPCODE_KEYS: LazyLock<FxHashMap<u128, Opcode>> = LazyLock::new(|| {
+    let names = OPCODES
+        .iter()
+        .flat_map(|i| i.aliases.iter().chain([&i.name]).map(|n| (*n, i.op)));
+    names
+        .filter_map(|(name, op)| Some((Upper::key(name.as_bytes())?, op)))
+        .collect()
+});
 
 impl Parser<'_> {
     /// One instruction from its opcode on.
@@ -47,19 +60,20 @@ impl Parser<'_> {
         let token = self.lexer.token;
         let upper = Upper::new(self.lexer.bytes(token));
         self.lexer.advance();
-        let (mut name, mut sat, mut precise) = (upper.as_str(), false, false);
+        let (mut name, mut sat, mut precise) = (upper.as_bytes(), false, false);
         loop {
-            if let Some(op) = Opcode::from_name(name) {
-                return Ok((op, sat, precise));
+            if let Some(op) = Upper::key(name).and_then(|k| OPCODE_KEYS.get(&k)) {
+                return Ok((*op, sat, precise));
             }
-            if let Some(rest) = name.strip_suffix("_SAT") {
+            if let Some(rest) = name.strip_suffix(b"_SAT") {
                 (name, sat) = (rest, true);
-            } else if let Some(rest) = name.strip_suffix("_PRECISE") {
+            } else if let Some(rest) = name.strip_suffix(b"_PRECISE") {
                 (name, precise) = (rest, true);
             } else {
                 break;
             }
         }
+        let name = upper.as_str().get(..name.len()).unwrap_or_default();
         self.sink.error(codes::UNKNOWN_OPCODE, token.span(), || {
             let hint = similar(name).map(|n| format!("did you mean {n}?"));
             (format!("no opcode is called `{name}`"), hint)

@@ -3,17 +3,23 @@
 use super::{Fail, Parsed, Parser};
 use crate::ast::{AddrReg, Dst, File, Index, Register, Span, Src, TexOffset, XYZW};
 use crate::codes;
-use crate::lexer::{Kind, Upper};
+use crate::lexer::{Kind, Upper, word_length};
+
+/// The channel of every letter of xyzw and rgba; 4 for all other bytes.
+const CHANNEL: [u8; 256] = {
+    let mut table = [4; 256];
+    let letters = [*b"xXrR", *b"yYgG", *b"zZbB", *b"wWaA"];
+    let mut i = 0;
+    while i < 16 {
+        table[letters[i / 4][i % 4] as usize] = i as u8 / 4;
+        i += 1;
+    }
+    table
+};
 
 /// The channel a letter of xyzw or rgba names.
 fn channel(b: u8) -> Option<u8> {
-    Some(match b {
-        b'x' | b'X' | b'r' | b'R' => 0,
-        b'y' | b'Y' | b'g' | b'G' => 1,
-        b'z' | b'Z' | b'b' | b'B' => 2,
-        b'w' | b'W' | b'a' | b'A' => 3,
-        _ => return None,
-    })
+    Some(CHANNEL[usize::from(b)]).filter(|c| *c < 4)
 }
 
 /// The channels that all the letters of a word name, and their number.
@@ -28,7 +34,55 @@ fn channels(word: &[u8]) -> Option<([u8; 4], usize)> {
     Some((all, word.len()))
 }
 
+/// A direct register and the letters behind it.
+struct Quick {
+    reg: Register,
+    channels: [u8; 4],
+    len: usize,
+}
+
 impl Parser<'_> {
+    /// Reads `FILE[12]` or `FILE[12].xyzw` written without blanks in upper case, which
+    /// nearly all operands are, byte by byte. Reads nothing and gives `None` otherwise.
+    fn quick(&mut self) -> Option<Quick> {
+        let (text, token) = (self.lexer.text(), self.lexer.token);
+        let rest = text.get(token.end as usize..)?.strip_prefix(b"[")?;
+        let file = File::from_bytes(self.lexer.bytes(token))?;
+        let (mut base, mut at) = (0, 0);
+        while let Some(digit) = rest
+            .get(at)
+            .map(|b| b.wrapping_sub(b'0'))
+            .filter(|d| *d < 10)
+        {
+            base = base * 10 + i32::from(digit);
+            at += 1;
+            if at > 8 {
+                return None;
+            }
+        }
+        if at == 0 || rest.get(at) != Some(&b']') {
+            return None;
+        }
+        at += 1;
+        let (mut all, mut len) = ([0; 4], 0);
+        if rest.get(at) == Some(&b'.') {
+            let letters = &rest[at + 1..];
+            (all, len) = channels(&letters[..word_length(letters)])?;
+            at += 1 + len;
+        }
+        let before = self.lexer;
+        self.lexer.resume(token.end as usize + 1 + at);
+        if matches!(self.lexer.token.kind, Kind::Punct(b'[' | b'(' | b'.')) {
+            self.lexer = before;
+            return None;
+        }
+        Some(Quick {
+            reg: Register::direct(file, base),
+            channels: all,
+            len,
+        })
+    }
+
     /// Whether the current token begins a register: a word with a bracket behind it.
     pub(super) fn at_register(&self) -> bool {
         self.lexer.token.kind == Kind::Word && self.lexer.next_byte() == Some(b'[')
@@ -41,7 +95,7 @@ impl Parser<'_> {
             return self.fail(codes::NO_OPERAND, token.span(), "a register");
         }
         let word = Upper::new(self.lexer.bytes(token));
-        if let Some(file) = File::from_name(word.as_str()) {
+        if let Some(file) = File::from_bytes(word.as_bytes()) {
             self.lexer.advance();
             return Ok(file);
         }
@@ -116,7 +170,19 @@ impl Parser<'_> {
 
     /// A destination operand. `NULL[0].` has an empty mask.
     pub(super) fn dst(&mut self) -> Parsed<Dst> {
-        let start = self.lexer.token.start;
+        let (start, before) = (self.lexer.token.start, self.lexer);
+        if let Some(Quick { reg, channels, len }) = self.quick() {
+            let letters = &channels[..len];
+            if letters.windows(2).all(|w| w[0] < w[1]) {
+                let mask = letters.iter().fold(0, |mask, c| mask | 1 << c);
+                return Ok(Dst {
+                    reg,
+                    mask: if len == 0 { 0xf } else { mask },
+                    span: self.since(start),
+                });
+            }
+            self.lexer = before;
+        }
         let reg = self.register()?;
         let mask = if self.lexer.eat(b'.') {
             self.mask()?
@@ -165,8 +231,7 @@ impl Parser<'_> {
             // A minus inside the bars changes nothing.
             self.sign();
         }
-        let reg = self.register()?;
-        let mut swizzle = self.swizzle()?;
+        let (reg, mut swizzle) = self.src_register()?;
         if abs {
             self.expect(b'|', codes::BAD_BARS)?;
             let outer = self.swizzle()?;
@@ -186,6 +251,20 @@ impl Parser<'_> {
             neg,
             span: self.since(start),
         })
+    }
+
+    /// A register and its swizzle.
+    fn src_register(&mut self) -> Parsed<(Register, [u8; 4])> {
+        let before = self.lexer;
+        if let Some(Quick { reg, channels, len }) = self.quick() {
+            match len {
+                0 => return Ok((reg, XYZW)),
+                1 => return Ok((reg, [channels[0]; 4])),
+                4 => return Ok((reg, channels)),
+                _ => self.lexer = before,
+            }
+        }
+        Ok((self.register()?, self.swizzle()?))
     }
 
     /// Whether there is a minus; a plus is read and means nothing.
