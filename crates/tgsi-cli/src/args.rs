@@ -36,7 +36,6 @@ With several inputs the code is 1 if any calls for it, else 4, else 3.";
     name = "tgsi-opt",
     version,
     after_help = EXAMPLES,
-    args_conflicts_with_subcommands = true,
     subcommand_value_name = "COMMAND",
     max_term_width = 100
 )]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tgsi::Program;
+use tgsi_interp::equiv::{self, EquivOptions, EquivReport};
 use tgsi_target::{Counts, Target, count, fit_report, virgl_introduces};
 
 use crate::args::DiffArgs;
@@ -87,7 +88,45 @@ fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool) {
     if cases == 0 {
         return ("not run".to_owned(), false);
     }
-    ("not run".to_owned(), false)
+    let options = EquivOptions {
+        cases,
+        special_cases: cases.div_ceil(4),
+        ..EquivOptions::default()
+    };
+    let report = equiv::compare(before, after, &options);
+    (in_words(&report), !report.is_equal())
+}
+
+fn in_words(report: &EquivReport) -> String {
+    if report.malformed {
+        return "not run: the structure of the first does not hold together".to_owned();
+    }
+    let skipped = report.skipped_step_limit + report.skipped_out_of_array;
+    let mut out = match (report.mismatches.first(), report.cases_run) {
+        (Some(first), _) => {
+            let place = format!("{} lane {} {}", first.what, first.lane, letter(first.chan));
+            let after = first
+                .b
+                .map_or_else(|| "undefined".to_owned(), |b| format!("{b:08x}"));
+            format!(
+                "differ in case {}: {place} is {:08x}, then {after}",
+                first.case, first.a
+            )
+        }
+        (None, 0) => "not comparable".to_owned(),
+        (None, n) => format!("same in {n} cases"),
+    };
+    if skipped != 0 {
+        out.push_str(&format!(", {skipped} cases skipped"));
+    }
+    if report.masked_words != 0 {
+        out.push_str(&format!(", {} undefined words", report.masked_words));
+    }
+    out
+}
+
+fn letter(channel: u8) -> char {
+    char::from(b"xyzw"[usize::from(channel & 3)])
 }
 
 fn programs(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exit {

@@ -14,14 +14,16 @@ mod stats;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches};
 
-use args::{Cli, Command};
+use args::{Cli, Command, OptimizeArgs};
 use exit::Exit;
 use report::Reporter;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Help that nobody reads any more is no fault.
@@ -48,4 +50,29 @@ fn main() -> ExitCode {
         }
     };
     exit.into()
+}
+
+/// The command line. Options of the optimiser do not go with a subcommand, which would ignore them.
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    if let Some((name, _)) = matches.subcommand() {
+        let optimize = OptimizeArgs::augment_args(clap::Command::new(""));
+        let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        if let Some(arg) = optimize
+            .get_arguments()
+            .find(|a| given(a.get_id().as_str()))
+        {
+            let shown = match (arg.get_long(), arg.get_short()) {
+                (Some(long), _) => format!("--{long}"),
+                (None, Some(short)) => format!("-{short}"),
+                (None, None) => "an input".to_owned(),
+            };
+            let message = format!(
+                "'{shown}' does not go with the subcommand '{name}' (a file of that name is written ./{name})"
+            );
+            return Err(command.error(ErrorKind::ArgumentConflict, message));
+        }
+    }
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }

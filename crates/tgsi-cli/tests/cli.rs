@@ -201,7 +201,12 @@ fn usage_errors() {
             &["diff", "a.tgsi", "sub"],
             "a folder cannot be compared with a file",
         ),
+        (&["run", "a.tgsi", "--set", "nonsense"], "--set"),
         (&["completions", "cmd"], "cmd"),
+        (
+            &["-O1", "check", "a.tgsi"],
+            "does not go with the subcommand 'check'",
+        ),
     ];
     for (args, message) in cases {
         check(&run(&f, args), 2, &[], &[message]);
@@ -216,6 +221,7 @@ fn missing_files() {
         &["no.tgsi"][..],
         &["check", "no.tgsi"],
         &["stats", "no.tgsi"],
+        &["run", "no.tgsi"],
     ] {
         check(&run(&f, args), 1, &[], &["cannot read no.tgsi"]);
     }
@@ -397,6 +403,85 @@ fn misfits() {
 }
 
 #[test]
+fn running_a_program() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    let output = run(&f, &["run", "in.tgsi", "--set", "IN[0] 1.0 2.0 0 1"]);
+    check(
+        &output,
+        0,
+        &[
+            "OUT[0] lane0",
+            "3f800000 40000000 00000000 3f800000   1 2 0 1",
+        ],
+        &[],
+    );
+    f.file(
+        "lines",
+        "# all lanes\nIN[0] 0x1 2 3 -1\nIN[0].lane2 1.5 0 0 0\n",
+    );
+    let output = run(&f, &["run", "in.tgsi", "--inputs", "lines"]);
+    check(
+        &output,
+        0,
+        &["00000001 00000002 00000003 ffffffff", "3fc00000 00000000"],
+        &[],
+    );
+    f.file("bad", "IN[0] 1 2 3 4\nIN[0] 1 2\n");
+    check(
+        &run(&f, &["run", "in.tgsi", "--inputs", "bad"]),
+        1,
+        &[],
+        &["bad:2: "],
+    );
+}
+
+#[test]
+fn comparing_programs() {
+    let f = Folder::new();
+    f.file("a/p.tgsi", PROGRAM);
+    let shorter = PROGRAM
+        .replace("  0: MOV TEMP[0], IN[0]\n", "")
+        .replace("1: MOV OUT[0], TEMP[0]", "0: MOV OUT[0], IN[0]");
+    f.file("b/p.tgsi", &shorter);
+    f.file(
+        "c/p.tgsi",
+        &shorter.replace("OUT[0], IN[0]", "OUT[0], IN[0].yxzw"),
+    );
+    f.file("c/q.tgsi", PROGRAM);
+    check(
+        &run(&f, &["diff", "a/p.tgsi", "b/p.tgsi"]),
+        0,
+        &["instructions", "-50.0 %", "same"],
+        &[],
+    );
+    check(
+        &run(&f, &["diff", "a/p.tgsi", "c/p.tgsi"]),
+        4,
+        &["differ"],
+        &[],
+    );
+    check(
+        &run(&f, &["diff", "a", "b"]),
+        0,
+        &["p.tgsi: instructions 2 -> 1", "0 differ"],
+        &[],
+    );
+    check(
+        &run(&f, &["diff", "a", "c"]),
+        4,
+        &["q.tgsi: only in c", "1 differ"],
+        &[],
+    );
+    check(
+        &run(&f, &["diff", "--cases", "0", "a", "c"]),
+        0,
+        &["not run"],
+        &[],
+    );
+}
+
+#[test]
 fn lists_help_and_completions() {
     let f = Folder::new();
     check(&run(&f, &["--list-targets"]), 0, &["generic", "virgl"], &[]);
@@ -425,6 +510,17 @@ fn a_file_named_like_a_subcommand() {
     f.file("check", PROGRAM);
     check(&run(&f, &["-O0", "./check"]), 0, &["FRAG"], &[]);
     check(&run(&f, &["check", "check"]), 0, &[], &[]);
+    check(&run(&f, &["--quiet", "check", "check"]), 0, &[], &[]);
+    check(&run(&f, &["-O0", "--", "check"]), 0, &["FRAG"], &[]);
+    check(
+        &run(
+            &f,
+            &["./check", "check", "--emit=none", "--stats=shader-db"],
+        ),
+        0,
+        &["./check - FRAG", "\ncheck - FRAG"],
+        &[],
+    );
 }
 
 #[test]
@@ -458,6 +554,80 @@ fn bytes_that_are_no_text() {
     let output = run(&f, &["in.tgsi", "long.tgsi", "--emit=none"]);
     check(&output, 1, &[], &["2 failed"]);
     assert!(output.stderr.len() < 20_000, "a long line is cut");
+}
+
+#[test]
+fn times_and_other_forms() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    check(
+        &run(&f, &["--time-passes", "in.tgsi"]),
+        0,
+        &["FRAG"],
+        &["parse", "print", "total"],
+    );
+    check(
+        &run(&f, &["--print-after=all", "--print-changed", "in.tgsi"]),
+        0,
+        &["FRAG"],
+        &[],
+    );
+    check(&run(&f, &["--emit", "ir", "in.tgsi"]), 0, &[], &[]);
+    check(&run(&f, &["--emit", "dot", "in.tgsi"]), 0, &[], &[]);
+    check(
+        &run(&f, &["--dialect", "virgl", "-O0", "in.tgsi"]),
+        0,
+        &["MOV OUT[0], TEMP[0]"],
+        &[],
+    );
+}
+
+#[test]
+fn comparing_for_a_target() {
+    let f = Folder::new();
+    f.file("a.tgsi", PROGRAM);
+    f.file(
+        "b.tgsi",
+        &PROGRAM.replace(
+            "  0: MOV TEMP[0], IN[0]",
+            "  0: FMA TEMP[0], IN[0], IN[0], IN[0]",
+        ),
+    );
+    let output = run(
+        &f,
+        &["diff", "--cases=0", "--target", "virgl", "a.tgsi", "b.tgsi"],
+    );
+    check(
+        &output,
+        3,
+        &[
+            "introduces FMA, which hosts drop",
+            "introduces a longer token stream",
+        ],
+        &[],
+    );
+    check(
+        &run(
+            &f,
+            &[
+                "diff",
+                "--cases=0",
+                "--target",
+                "generic",
+                "a.tgsi",
+                "b.tgsi",
+            ],
+        ),
+        0,
+        &[],
+        &[],
+    );
+    check(
+        &run(&f, &["diff", "--target", "none", "a.tgsi", "b.tgsi"]),
+        2,
+        &[],
+        &["unknown target"],
+    );
 }
 
 #[test]
