@@ -361,7 +361,7 @@ impl Batch<'_> {
             return ProgressBar::hidden();
         }
         let bar = ProgressBar::with_draw_target(Some(n as u64), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len}, {eta} left") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
