@@ -6,23 +6,69 @@
 //! ; RUN: passes=dce,copy-prop target=generic level=O2 disable=gvn fuel=10
 //! ; CHECK: text that the result's instructions hold, behind what the CHECK before it found
 //! ; CHECK-NOT: text that they hold nowhere
+//! ; CHECK-TOP: an opcode that stands outside every IF, SWITCH and loop, wherever it stands
+//! ; CHECK-NESTED: an opcode that never stands outside
 //! ```
 //!
-//! The result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
+//! `compare=close` lets floats round differently; without it the interpreter compares bits. The
+//! result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
 
 use std::{fs, path::Path};
 
 use expect_test::expect_file;
 use libtest_mimic::Trial;
+use tgsi::Program;
 use tgsi_opt::{Level, Options, PassSpec};
 use tgsi_target::Target;
 
-use crate::{Check, files, root, text, treat, trial};
+use crate::{
+    Check, files,
+    oracle::{self, Closeness},
+    root, text, treat, trial,
+};
 
 /// Folders whose cases say what must be right by checks and treatments, whatever the result looks like.
 const CHECKED_ONLY: [&str; 2] = ["faults/", "eras/"];
 
 pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = case_trials();
+    trials.extend(wrong_trials());
+    trials
+}
+
+/// `wrong/NAME`: what a faulty optimiser would make of `cases/faults/NAME` is refused.
+fn wrong_trials() -> impl Iterator<Item = Trial> {
+    let tests = root().join("tests");
+    files(&tests.join("wrong"), "tgsi")
+        .into_iter()
+        .map(move |wrong| {
+            let file = wrong.file_name().unwrap_or_default().to_owned();
+            let right = tests.join("cases/faults").join(&file);
+            let name = Path::new(&file).with_extension("");
+            trial(format!("wrong/{}", name.display()), move || {
+                is_refused(&right, &wrong)
+            })
+        })
+}
+
+fn is_refused(right: &Path, wrong: &Path) -> Check {
+    let source = fs::read_to_string(right).map_err(|e| e.to_string())?;
+    let wrong = fs::read_to_string(wrong).map_err(|e| e.to_string())?;
+    let (case, input) = (Case::parse(&source)?, text::parse(&source)?);
+    let Ok(result) = text::parse(&wrong) else {
+        return Ok(());
+    };
+    let kept = case.check(&result).is_ok()
+        && text::new_findings(&input, &result).is_empty()
+        && oracle::same_meaning(&input, &result, case.closeness).is_ok();
+    if kept {
+        Err("no check and no treatment refuses it".into())
+    } else {
+        Ok(())
+    }
+}
+
+fn case_trials() -> Vec<Trial> {
     let dir = root().join("tests/cases");
     let all = files(&dir, "tgsi").into_iter();
     all.map(|path| {
@@ -39,93 +85,119 @@ fn run(path: &Path, has_golden: bool) -> Check {
     let case = Case::parse(&source)?;
     let program = text::parse(&source)?;
     text::is_sane(&program)?;
+    oracle::means_something(&program, case.closeness)?;
     let outcome = tgsi_opt::optimize(&program, &case.options);
     let result = text::print(&outcome.program);
     if has_golden {
         expect_file![path.with_extension("expected")].assert_eq(&result);
     }
-    case.check(&result)?;
-    treat::all(&program, &outcome, &case.options).map_err(|e| format!("{e}\nresult:\n{result}"))
+    case.check(&outcome.program)?;
+    treat::all(&program, &outcome, &case.options, case.closeness)
+        .map_err(|e| format!("{e}\nresult:\n{result}"))
 }
 
 /// The head of a case.
+#[derive(Default)]
 struct Case {
     options: Options,
+    closeness: Closeness,
     checks: Vec<(Kind, String)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Kind {
     Holds,
     HoldsNot,
+    Top,
+    Nested,
 }
 
 impl Case {
     fn parse(source: &str) -> Result<Case, String> {
-        let mut options = None;
-        let mut checks = Vec::new();
+        let mut case = Case::default();
+        let mut has_run = false;
         for line in source.lines() {
             let Some(line) = line.trim_start().strip_prefix(';') else {
                 continue;
             };
             let line = line.trim();
             if let Some(words) = line.strip_prefix("RUN:") {
-                if options.is_some() {
+                if has_run {
                     return Err("two RUN lines".into());
                 }
-                options = Some(run_options(words)?);
-            } else if let Some(text) = line.strip_prefix("CHECK:") {
-                checks.push((Kind::Holds, text.trim().to_owned()));
-            } else if let Some(text) = line.strip_prefix("CHECK-NOT:") {
-                checks.push((Kind::HoldsNot, text.trim().to_owned()));
+                has_run = true;
+                case.run_options(words)?;
+            } else if let Some((key, text)) = line.split_once(':') {
+                let kind = match key {
+                    "CHECK" => Kind::Holds,
+                    "CHECK-NOT" => Kind::HoldsNot,
+                    "CHECK-TOP" => Kind::Top,
+                    "CHECK-NESTED" => Kind::Nested,
+                    _ if key.starts_with("CHECK") => return Err(format!("unknown {key}")),
+                    _ => continue,
+                };
+                case.checks.push((kind, text.trim().to_owned()));
             }
         }
-        let options = options.ok_or("no RUN line")?;
-        Ok(Case { options, checks })
+        if has_run {
+            Ok(case)
+        } else {
+            Err("no RUN line".into())
+        }
     }
 
-    /// Looks at the instructions only: declarations name every register.
-    fn check(&self, result: &str) -> Check {
-        let result = result.find(" 0: ").map_or(result, |first| &result[first..]);
-        let mut at = 0;
-        for (kind, text) in &self.checks {
-            match kind {
-                Kind::Holds => match result[at..].find(text.as_str()) {
-                    Some(found) => at += found + text.len(),
-                    None => return Err(format!("CHECK: {text}: not found in\n{result}")),
-                },
-                Kind::HoldsNot if result.contains(text.as_str()) => {
-                    return Err(format!("CHECK-NOT: {text}: found in\n{result}"));
+    fn run_options(&mut self, words: &str) -> Check {
+        let options = &mut self.options;
+        options.verify_each = true;
+        for word in words.split_whitespace() {
+            let (key, value) = word
+                .split_once('=')
+                .ok_or(format!("RUN: '{word}' has no '='"))?;
+            match key {
+                "level" => options.level = level(value)?,
+                "target" => {
+                    let target = Target::by_name(value).ok_or(format!("no target '{value}'"))?;
+                    options.target = target.clone();
                 }
-                Kind::HoldsNot => {}
+                "passes" => options.passes = Some(PassSpec::parse_list(value)?),
+                "disable" => options.disable = value.split(',').map(str::to_owned).collect(),
+                "fuel" => {
+                    options.fuel = Some(value.parse().map_err(|_| format!("fuel '{value}'"))?)
+                }
+                "compare" if value == "close" => self.closeness = Closeness::Close,
+                "compare" if value == "exact" => self.closeness = Closeness::Exact,
+                _ => return Err(format!("RUN: unknown key '{word}'")),
             }
         }
         Ok(())
     }
-}
 
-fn run_options(words: &str) -> Result<Options, String> {
-    let mut options = Options {
-        verify_each: true,
-        ..Options::default()
-    };
-    for word in words.split_whitespace() {
-        let (key, value) = word
-            .split_once('=')
-            .ok_or(format!("RUN: '{word}' has no '='"))?;
-        match key {
-            "level" => options.level = level(value)?,
-            "target" => {
-                let target = Target::by_name(value).ok_or(format!("no target '{value}'"))?;
-                options.target = target.clone();
+    fn check(&self, program: &Program) -> Check {
+        let printed = text::print(program);
+        // Declarations name every register: only the instructions count.
+        let result = printed
+            .find(" 0: ")
+            .map_or(printed.as_str(), |first| &printed[first..]);
+        let mut at = 0;
+        for (kind, text) in &self.checks {
+            let kept = match kind {
+                Kind::Holds => match result[at..].find(text.as_str()) {
+                    Some(found) => {
+                        at += found + text.len();
+                        true
+                    }
+                    None => false,
+                },
+                Kind::HoldsNot => !result.contains(text.as_str()),
+                Kind::Top => text::depths(program, text).all(|depth| depth == 0),
+                Kind::Nested => text::depths(program, text).all(|depth| depth > 0),
+            };
+            if !kept {
+                return Err(format!("not so: {kind:?} {text}\n{result}"));
             }
-            "passes" => options.passes = Some(PassSpec::parse_list(value)?),
-            "disable" => options.disable = value.split(',').map(str::to_owned).collect(),
-            "fuel" => options.fuel = Some(value.parse().map_err(|_| format!("fuel '{value}'"))?),
-            _ => return Err(format!("RUN: unknown key '{key}'")),
         }
+        Ok(())
     }
-    Ok(options)
 }
 
 fn level(name: &str) -> Result<Level, String> {

@@ -11,7 +11,11 @@ use expect_test::expect_file;
 use libtest_mimic::Trial;
 use tgsi_opt::{Level, Options};
 
-use crate::{Check, files, root, text, treat, trial};
+use crate::{
+    Check, files,
+    oracle::{self, Closeness},
+    root, text, treat, trial,
+};
 
 const LEVELS: [(Level, &str); 2] = [(Level::O1, "O1"), (Level::O2, "O2")];
 
@@ -49,13 +53,14 @@ fn read(path: &Path) -> Result<tgsi::Program, String> {
 fn run(path: &Path, level: Level) -> Check {
     let program = read(path)?;
     text::reparses(&program)?;
+    oracle::means_something(&program, Closeness::Close)?;
     let options = Options {
         level,
         verify_each: true,
         ..Options::default()
     };
     let outcome = tgsi_opt::optimize(&program, &options);
-    treat::all(&program, &outcome, &options)
+    treat::all(&program, &outcome, &options, Closeness::Close)
         .map_err(|e| format!("{e}\nresult:\n{}", text::print(&outcome.program)))
 }
 

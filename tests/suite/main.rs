@@ -1,6 +1,7 @@
 //! The project's integration tests, one binary with named trials:
 //!
 //! - `cases/PASS/PROPERTY`: a program with a `RUN` head, see [`case`];
+//! - `wrong/NAME`: a wrong result for `cases/faults/NAME`, which the same checks must refuse;
 //! - `corpus/NAME/LEVEL`: a captured program, optimised under every treatment;
 //! - `corpus/counts`: the table of instruction counts;
 //! - `tidy/RULE`: rules of the tree.

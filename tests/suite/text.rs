@@ -80,3 +80,17 @@ pub(crate) fn is_sane(program: &Program) -> Result<(), String> {
         None => Ok(()),
     }
 }
+
+/// How deep in IF, SWITCH and loops each instruction of this name stands.
+pub(crate) fn depths(program: &Program, name: &str) -> impl Iterator<Item = u32> {
+    let mut depth = 0u32;
+    program.insts.iter().filter_map(move |inst| {
+        use Opcode::*;
+        match inst.op {
+            If | Uif | Switch | Bgnloop => depth += 1,
+            Endif | Endswitch | Endloop => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (inst.op.name() == name).then_some(depth)
+    })
+}

@@ -6,10 +6,19 @@ use tgsi::Program;
 use tgsi_opt::{FallbackKind, Options, Outcome};
 use tgsi_target::{Cost, count, virgl_introduces};
 
-use crate::{Check, oracle, text};
+use crate::{
+    Check,
+    oracle::{self, Closeness},
+    text,
+};
 
 /// All treatments of one outcome.
-pub(crate) fn all(input: &Program, outcome: &Outcome, options: &Options) -> Check {
+pub(crate) fn all(
+    input: &Program,
+    outcome: &Outcome,
+    options: &Options,
+    closeness: Closeness,
+) -> Check {
     no_refused_result(outcome)?;
     counts_are_true(input, outcome)?;
     text::reparses(&outcome.program)?;
@@ -19,7 +28,7 @@ pub(crate) fn all(input: &Program, outcome: &Outcome, options: &Options) -> Chec
         never_worse(input, outcome, options)?;
         idempotent(outcome, options)?;
     }
-    oracle::same_meaning(input, &outcome.program)
+    oracle::same_meaning(input, &outcome.program, closeness)
 }
 
 /// The optimiser's own check refused nothing.

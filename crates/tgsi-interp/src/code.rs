@@ -547,9 +547,24 @@ pub(crate) fn input_vertices(program: &Program) -> u32 {
         Stage::TessCtrl => property_number(program, "TCS_VERTICES_OUT")
             .unwrap_or(4)
             .clamp(4, 32),
-        Stage::TessEval => 8,
+        Stage::TessEval => named_rows(program).clamp(8, 32),
         _ => 0,
     }
+}
+
+/// One more than the highest vertex that an instruction reads by number; the most that a
+/// patch can have if one is read by address.
+fn named_rows(program: &Program) -> u32 {
+    let sources = program.insts.iter().flat_map(|i| &i.srcs);
+    let rows = sources
+        .filter(|s| s.reg.file == File::In)
+        .filter_map(|s| s.reg.dim);
+    rows.map(|d| match d.addr {
+        Some(_) => 32,
+        None => u32::try_from(d.base).map_or(0, |row| row.saturating_add(1)),
+    })
+    .max()
+    .unwrap_or(0)
 }
 
 /// The number of vertices that a control shader writes.
