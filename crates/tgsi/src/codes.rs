@@ -93,3 +93,5 @@ pub const READ_ONLY: &str = "T0119";
 pub const BAD_CALL: &str = "T0120";
 /// A declared range whose end lies before its start, or a negative one.
 pub const BAD_RANGE: &str = "T0121";
+/// Two indices on a register of a file that has one dimension.
+pub const DIMENSIONS: &str = "T0122";

@@ -11,7 +11,7 @@ mod operands;
 use crate::ast::{Program, Span, Stage};
 use crate::codes;
 use crate::diag::Diagnostic;
-use crate::lexer::{Kind, Lexer, Upper, decimal};
+use crate::lexer::{Kind, Lexer, Upper, decimal, skip_blank};
 use crate::sink::Sink;
 
 /// Reads a program. The program is what could be read; whether it is complete
@@ -69,11 +69,13 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8], sink: Sink) -> Self {
+        // Room for all instructions of a usual program, but no more than a usual one has.
+        let insts = Vec::with_capacity((text.len() / 40).min(4096));
         let program = Program {
             stage: Stage::Frag,
             version: None,
             header: Vec::new(),
-            insts: Vec::new(),
+            insts,
         };
         Parser {
             lexer: Lexer::new(text),
@@ -137,13 +139,13 @@ impl<'a> Parser<'a> {
             return self.unexpected(token.span(), "a statement");
         }
         let bytes = self.lexer.bytes(token);
-        if bytes[0].is_ascii_digit()
-            && self.lexer.next_byte() == Some(b':')
-            && decimal(bytes).is_some()
-        {
-            self.lexer.advance();
-            self.lexer.advance();
-            return Ok(());
+        if bytes[0].is_ascii_digit() && bytes.iter().all(u8::is_ascii_digit) {
+            let text = self.lexer.text();
+            let colon = skip_blank(text, token.end as usize).0;
+            if text.get(colon) == Some(&b':') {
+                self.lexer.resume(colon + 1);
+                return Ok(());
+            }
         }
         match bytes
             .first_chunk::<3>()

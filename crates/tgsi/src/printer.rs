@@ -270,6 +270,17 @@ impl Printer<'_> {
         if value < 10 && width == 0 {
             return self.out.push(b'0' + value as u8);
         }
+        if value < 1000 && width <= 3 {
+            let digit = |n: u64| b'0' + (n % 10) as u8;
+            let mut digits = [digit(value / 100), digit(value / 10), digit(value)];
+            let blank = if value < 10 {
+                2
+            } else {
+                usize::from(value < 100)
+            };
+            digits[..blank].fill(b' ');
+            return self.out.extend_from_slice(&digits[blank.min(3 - width)..]);
+        }
         let mut digits = [b' '; 20];
         let mut at = digits.len();
         loop {

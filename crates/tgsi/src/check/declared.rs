@@ -24,6 +24,11 @@ fn key(file: File, dim: Option<i32>) -> Key {
     }
 }
 
+/// Whether registers of `file` may have two indices.
+fn has_two_dimensions(file: File) -> bool {
+    matches!(file, File::In | File::Out | File::Const | File::HwAtomic)
+}
+
 impl Declared {
     /// Collects the declarations; one register declared twice is reported.
     pub(super) fn of(program: &Program, sink: &mut Sink) -> Self {
@@ -64,6 +69,15 @@ impl Declared {
             .filter_map(|i| i.addr)
         {
             self.check_addr(addr, span, sink);
+        }
+        if reg.dim.is_some() && !has_two_dimensions(reg.file) {
+            sink.warning(codes::DIMENSIONS, span, || {
+                let message = format!(
+                    "{} has two indices, but the file one dimension",
+                    register_text(reg)
+                );
+                (message, None)
+            });
         }
         let outer = reg.dim.map_or(Some(None), |d| {
             if d.addr.is_some() {

@@ -58,8 +58,13 @@ impl Parser<'_> {
     /// The opcode and whether `_SAT` and `_PRECISE`, in any order, follow it.
     fn opcode(&mut self) -> Parsed<(Opcode, bool, bool)> {
         let token = self.lexer.token;
-        let upper = Upper::new(self.lexer.bytes(token));
+        let bytes = self.lexer.bytes(token);
         self.lexer.advance();
+        // Most opcodes are in upper case and have no suffix.
+        if let Some(op) = Upper::key(bytes).and_then(|k| OPCODE_KEYS.get(&k)) {
+            return Ok((*op, false, false));
+        }
+        let upper = Upper::new(bytes);
         let (mut name, mut sat, mut precise) = (upper.as_bytes(), false, false);
         loop {
             if let Some(op) = Upper::key(name).and_then(|k| OPCODE_KEYS.get(&k)) {

@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+/// The folder of the shared corpus, which may not be there.
+pub(crate) fn root() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    std::env::var_os("TGSI_SHARED")
+        .map_or(beside, PathBuf::from)
+        .join("corpus")
+}
+
 /// The programs of the shared corpus, sorted; none when it is not there.
 pub(crate) fn corpus() -> Vec<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let root = std::env::var_os("TGSI_SHARED").map_or(beside, PathBuf::from);
-    let folders = list(&root.join("corpus"));
-    let mut files: Vec<_> = folders.iter().flat_map(|f| list(f)).collect();
+    let mut files: Vec<_> = list(&root()).iter().flat_map(|f| list(f)).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "tgsi"));
     files.sort();
     if files.is_empty() {
