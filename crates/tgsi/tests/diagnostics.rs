@@ -366,9 +366,12 @@ fn declared_registers() {
 
 #[test]
 fn dimensions() {
-    frag_finds("MOV TEMP[ADDR[0].x][1], IN[0]", expect![[r#"
+    frag_finds(
+        "MOV TEMP[ADDR[0].x][1], IN[0]",
+        expect![[r#"
         7:5 warning T0122: TEMP[ADDR[0].x][1] has two indices, but the file one dimension
-    "#]]);
+    "#]],
+    );
     finds(
         "GEOM\nDCL IN[][0], POSITION\nDCL TEMP[0]\nMOV TEMP[0], IN[2][0]\nEND",
         expect![""],
