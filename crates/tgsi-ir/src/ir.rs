@@ -385,6 +385,11 @@ impl Function {
         v
     }
 
+    /// The value with this operation and these operands, if it exists already.
+    pub fn find(&self, op: VOp, precise: bool, args: &Args) -> Option<Value> {
+        self.interner.get(&Key { op, precise, args: args.clone() }).copied()
+    }
+
     /// A 32-bit constant.
     pub fn imm(&mut self, word: u32) -> Value {
         self.intern(VOp::Imm(word), false, false, Args::new(), LaneHint { inst: 0, lane: 0, depth: 0 })

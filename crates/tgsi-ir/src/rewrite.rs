@@ -6,6 +6,8 @@
 //! What nothing observable needs is not copied, so every rebuild also removes
 //! dead values, dead channels of multi-result operations and dead phis.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::usage::src_mask;
@@ -20,6 +22,23 @@ pub struct Edits {
     pub subst: FxHashMap<Value, Value>,
     /// Effects that are dropped although their kind would keep them (overwritten stores).
     pub dropped: rustc_hash::FxHashSet<Value>,
+    /// Phis that become an operation (a branch that is a selection); the operands precede the phi.
+    pub redefine: FxHashMap<Value, (VOp, Args)>,
+}
+
+impl Edits {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.subst.is_empty() && self.dropped.is_empty() && self.redefine.is_empty()
+    }
+
+    /// The value that stands for `v`.
+    pub fn resolve(&self, mut v: Value) -> Value {
+        while let Some(&t) = self.subst.get(&v) {
+            v = t;
+        }
+        v
+    }
 }
 
 /// What a rule sees: an operation about to be interned, operands already rewritten.
@@ -106,7 +125,7 @@ impl PhiInputs {
         let mut p = PhiInputs::default();
         let mut results: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
         let mut params: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
-        let mut add = |p: &mut PhiInputs, phis: &[Value], args: &[Value]| {
+        let add = |p: &mut PhiInputs, phis: &[Value], args: &[Value]| {
             for (&phi, &a) in phis.iter().zip(args) {
                 let order = &mut p.order;
                 p.inputs
@@ -203,23 +222,25 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
         if let Item::If(i) = item
             && known_branch(f, i).is_none()
         {
-            for &r in &i.results {
-                cond_of.insert(r, i.cond);
-            }
+            cond_of.extend(i.results.iter().map(|&r| (r, i.cond)));
         }
     });
     while let Some(v) = stack.pop() {
-        let v = edits.subst.get(&v).copied().map_or(v, |t| resolve(edits, t));
+        let v = edits.resolve(v);
         if std::mem::replace(&mut l.live[ix(v)], true) {
             continue;
         }
         let d = &f.values[v];
         if let VOp::Proj(c) = d.op
-            && let VOp::Multi(m) = f.values[d.args[0]].op
+            && let VOp::Multi(m) = f.values[edits.resolve(d.args[0])].op
         {
             l.results[m.0 as usize] |= 1 << c;
         }
         if let VOp::Phi(_) = d.op {
+            if let Some((_, args)) = edits.redefine.get(&v) {
+                stack.extend(args);
+                continue;
+            }
             stack.extend(phis.inputs.get(&v).into_iter().flatten());
             stack.extend(cond_of.get(&v));
         }
@@ -228,11 +249,23 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
     l
 }
 
-fn resolve(edits: &Edits, mut v: Value) -> Value {
-    while let Some(&t) = edits.subst.get(&v) {
-        v = t;
-    }
-    v
+/// `edits`, with the phis of branches whose arm is known replaced by what that arm gives.
+fn with_decided<'a>(f: &Function, edits: &'a Edits) -> Cow<'a, Edits> {
+    let mut edits = Cow::Borrowed(edits);
+    walk(f, &f.body, &mut |item| {
+        let Item::If(i) = item else { return };
+        let args = match known_branch(f, i) {
+            Some(true) => &i.then_args,
+            Some(false) => &i.else_args,
+            None => return,
+        };
+        for (&phi, &a) in i.results.iter().zip(args.iter().flatten()) {
+            if ix(a) < ix(phi) && !edits.subst.contains_key(&phi) {
+                edits.to_mut().subst.insert(phi, a);
+            }
+        }
+    });
+    edits
 }
 
 /// Whether an arm of a branch does more than compute values.
@@ -255,27 +288,39 @@ fn has_effect(f: &Function, edits: &Edits, i: &If) -> bool {
 
 /// Rebuilds a function under `edits`, passing each operation through `rule`.
 pub fn rebuild(old: &Function, edits: &Edits, rule: &mut dyn FnMut(&mut Function, Node) -> Value) -> Function {
+    rebuild_with(old, edits, &mut |f, _, node| rule(f, node))
+}
+
+/// Like [`rebuild`]; the rule also sees which old value the operation comes from.
+pub fn rebuild_with(
+    old: &Function,
+    edits: &Edits,
+    rule: &mut dyn FnMut(&mut Function, Value, Node) -> Value,
+) -> Function {
+    let edits = &*with_decided(old, edits);
     let phis = PhiInputs::collect(old);
     let live = liveness(old, edits, &phis);
     let mut b = Rebuild { old, live: &live, edits, new: old.successor(), map: vec![None; old.values.len()], scopes: Vec::new() };
     for (v, d) in old.values.iter() {
         if let Some(&t) = edits.subst.get(&v) {
-            b.map[ix(v)] = b.map[ix(resolve(edits, t))];
+            b.map[ix(v)] = b.map[ix(edits.resolve(t))];
             continue;
         }
         if !live.live[ix(v)] {
             continue;
         }
-        let args: Option<Args> = d.args.iter().map(|&a| b.map[ix(a)]).collect();
+        let redefined = if edits.redefine.is_empty() { None } else { edits.redefine.get(&v) };
+        let (op, args) = redefined.map_or((d.op, &d.args), |(op, args)| (*op, args));
+        let args: Option<Args> = args.iter().map(|&a| b.map[ix(a)]).collect();
         let Some(args) = args else {
             debug_assert!(false, "a live value has a dead operand");
             continue;
         };
-        let mut node = Node { op: d.op, precise: d.precise, wide: d.wide, args, hint: d.hint };
+        let mut node = Node { op, precise: d.precise, wide: d.wide, args, hint: d.hint };
         if let VOp::Multi(m) = d.op {
             node.op = VOp::Multi(b.narrow(m, &mut node.args));
         }
-        b.map[ix(v)] = Some(rule(&mut b.new, node));
+        b.map[ix(v)] = Some(rule(&mut b.new, v, node));
     }
     let body = b.body(&old.body);
     b.new.end_args = if b.reaches_end(&old.body) { old.end_args.as_ref().map(|a| b.args(a)) } else { None };
@@ -361,7 +406,11 @@ impl Rebuild<'_> {
     /// The phis that stay, as positions.
     fn kept(&self, phis: &[Value]) -> Vec<usize> {
         (0..phis.len())
-            .filter(|&i| self.live.live[ix(phis[i])] && !self.edits.subst.contains_key(&phis[i]))
+            .filter(|&i| {
+                self.live.live[ix(phis[i])]
+                    && !self.edits.subst.contains_key(&phis[i])
+                    && !self.edits.redefine.contains_key(&phis[i])
+            })
             .collect()
     }
 

@@ -1,0 +1,755 @@
+//! # What
+//! Identities that hold bit for bit: neutral and absorbing operands, double negation, comparisons
+//! of truth values, selections with a known or repeated choice, chains of integer constants.
+//!
+//! # Why
+//! They cost no search, remove what front ends and other passes leave behind, and make equal
+//! things look equal before the e-graph sees them.
+//!
+//! # Algorithm
+//! One rebuild in arena order. Each rule looks at an operation whose operands are already simple
+//! and gives a value or a simpler operation, to which the rules apply again.
+//!
+//! # Preserves
+//! Bits. Where an arithmetic operation disappears (`x * 1.0`), the payload of a NaN could change:
+//! that needs a proof that `x` comes from a float operation, or that every reader of the result
+//! reads it as a float. Commuting is done only to meet an existing value, so that lanes of one
+//! source instruction keep their operand order.
+//!
+//! # Limits
+//! Nothing relaxed (`x + 0.0` is not `x`, `0 * x` is not 0 for floats): those are rules with a
+//! contract. No identity makes an operation that the program's target may lack: integer forms come
+//! from integer forms only.
+//!
+//! # Cost
+//! One rebuild, one pass over all operands for the readers.
+//!
+//! # Tests
+//! Below, by group, each with its neighbours that must stay.
+
+use tgsi::{Opcode, Ty};
+use tgsi_ir::rewrite::Node;
+use tgsi_ir::{Args, Function, MultiId, Slot, VOp, Value};
+
+use crate::PassCx;
+use crate::facts::*;
+use crate::simplify::{Rules, make, simplified};
+
+/// Applies the identities.
+pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    simplified(func, cx, Rules { fold: false, algebra: true })
+}
+
+/// What a rule makes of an operation.
+pub(crate) enum Step {
+    /// No rule applies.
+    Keep,
+    /// It is this value.
+    Value(Value),
+    /// It is this operation.
+    Node(Node),
+}
+
+use Step::{Keep, Value as Is};
+
+fn node(op: VOp, like: &Node, args: &[Value]) -> Node {
+    let wide = match op {
+        VOp::Alu(op) => op.info().dst_ty.is_wide(),
+        _ => like.wide,
+    };
+    Node { op, precise: like.precise, wide, args: args.iter().copied().collect(), hint: like.hint }
+}
+
+fn becomes(op: Opcode, like: &Node, args: &[Value]) -> Step {
+    Step::Node(node(VOp::Alu(op), like, args))
+}
+
+/// The operation of a value, if it is an ordinary one.
+fn alu(f: &Function, v: Value) -> Option<Opcode> {
+    match f.values[v].op {
+        VOp::Alu(op) => Some(op),
+        _ => None,
+    }
+}
+
+fn arg(f: &Function, v: Value, i: usize) -> Value {
+    f.values[v].args[i]
+}
+
+/// The first step of simplifying `n`. `payload_free`: no reader sees the payload of a NaN in it.
+pub(crate) fn step(f: &mut Function, n: &Node, payload_free: bool) -> Step {
+    match n.op {
+        VOp::Neg | VOp::Abs | VOp::INeg | VOp::Sat => modifier(f, n),
+        VOp::Proj(c) => projection(f, n, c),
+        VOp::Multi(m) => address(f, n, m),
+        VOp::Alu(op) => match op.info().dst_ty {
+            Ty::F => match op {
+                Opcode::Slt | Opcode::Sge | Opcode::Seq | Opcode::Sne | Opcode::Sgt | Opcode::Sle => {
+                    float_set(f, n, op)
+                }
+                Opcode::Cmp => cmp(f, n),
+                Opcode::I2f | Opcode::U2f => to_float(f, n),
+                _ => float(f, n, op, payload_free),
+            },
+            Ty::I | Ty::U if n.args.iter().all(|&a| !f.values[a].wide) => integer(f, n, op),
+            Ty::Any if op == Opcode::Ucmp => ucmp(f, n),
+            _ => Keep,
+        },
+        _ => Keep,
+    }
+}
+
+fn modifier(f: &Function, n: &Node) -> Step {
+    let v = n.args[0];
+    let d = &f.values[v];
+    match (n.op, d.op) {
+        (VOp::Neg, VOp::Neg) | (VOp::INeg, VOp::INeg) => Is(d.args[0]),
+        (VOp::Abs, VOp::Neg) => Step::Node(node(VOp::Abs, n, &[d.args[0]])),
+        (VOp::Abs, VOp::Abs) => Is(v),
+        (VOp::Abs, _) if !n.wide && in_unit(f, v) => Is(v),
+        (VOp::Sat, VOp::Sat) => Is(v),
+        (VOp::Sat, _) if !n.wide && in_unit(f, v) => Is(v),
+        _ => Keep,
+    }
+}
+
+/// Channels that a vector opcode copies or has as constants.
+fn projection(f: &mut Function, n: &Node, chan: u8) -> Step {
+    let v = n.args[0];
+    let Some(m) = f.as_multi(v) else { return Keep };
+    let (op, sat, precise) = (m.inst.op, m.inst.sat, m.inst.precise);
+    let src = |k: u8| {
+        let at = m.slots.iter().position(|&s| s == Slot::Src(k, chan))?;
+        f.values[v].args.get(at).copied()
+    };
+    let result = match (op, chan) {
+        (Opcode::Dst, 0) | (Opcode::Lit | Opcode::Log | Opcode::Exp | Opcode::Scs, 3) | (Opcode::Lit, 0) => {
+            return Is(f.imm(ONE));
+        }
+        (Opcode::Scs, 2) => return Is(f.imm(0)),
+        (Opcode::Dst, 1) => {
+            let (Some(a), Some(b)) = (src(0), src(1)) else { return Keep };
+            let product = Node { precise, ..node(VOp::Alu(Opcode::Mul), n, &[a, b]) };
+            make(f, product)
+        }
+        (Opcode::Dst, 2) => match src(0) {
+            Some(a) => a,
+            None => return Keep,
+        },
+        (Opcode::Dst, 3) => match src(1) {
+            Some(b) => b,
+            None => return Keep,
+        },
+        _ => return Keep,
+    };
+    if sat { Step::Node(node(VOp::Sat, n, &[result])) } else { Is(result) }
+}
+
+/// A TEMP array accessed at a constant address is accessed directly.
+fn address(f: &mut Function, n: &Node, m: MultiId) -> Step {
+    let multi = &f.multis[m.0 as usize];
+    let Some(at) = multi.slots.iter().position(|s| matches!(s, Slot::SrcIndex(0) | Slot::DstIndex)) else {
+        return Keep;
+    };
+    let store = multi.slots[at] == Slot::DstIndex;
+    let Some(offset) = n.args.get(at).and_then(|&a| f.as_imm(a)) else { return Keep };
+    let reg = if store { multi.inst.dsts.first().map(|d| d.reg) } else { multi.inst.srcs.first().map(|s| s.reg) };
+    let Some(mut reg) = reg.filter(|r| r.file == tgsi::File::Temp) else { return Keep };
+    let index = reg.index.base.wrapping_add(offset as i32);
+    let array = reg.index.array;
+    if !f.arrays.iter().any(|a| a.2 == array && a.0 <= index && index <= a.1) {
+        return Keep;
+    }
+    let mut multi = multi.clone();
+    reg.index = tgsi::Index::direct(index);
+    if store {
+        multi.inst.dsts[0].reg = reg;
+    } else {
+        multi.inst.srcs[0].reg = reg;
+    }
+    multi.slots.remove(at);
+    let mut args = n.args.clone();
+    args.remove(at);
+    Step::Node(Node { op: VOp::Multi(f.multi(multi)), args, ..n.clone() })
+}
+
+fn negated(f: &mut Function, n: &Node, v: Value) -> Value {
+    make(f, Node { wide: false, ..node(VOp::Neg, n, &[v]) })
+}
+
+/// Both operands without their negation, if both have one.
+fn both_negated(f: &Function, a: Value, b: Value) -> Option<(Value, Value)> {
+    (f.values[a].op == VOp::Neg && f.values[b].op == VOp::Neg).then(|| (arg(f, a, 0), arg(f, b, 0)))
+}
+
+fn float(f: &mut Function, n: &Node, op: Opcode, payload_free: bool) -> Step {
+    use Opcode::*;
+    let same = |f: &Function, x: Value| if payload_free || made_by_float_op(f, x) { Is(x) } else { Keep };
+    match op {
+        Mul => {
+            let (a, b) = (n.args[0], n.args[1]);
+            if let Some((a, b)) = both_negated(f, a, b) {
+                return becomes(Mul, n, &[a, b]);
+            }
+            for (x, k) in [(a, b), (b, a)] {
+                match f.as_imm(k) {
+                    Some(ONE) => return same(f, x),
+                    Some(MINUS_ONE) if payload_free || made_by_float_op(f, x) => {
+                        return Step::Node(node(VOp::Neg, n, &[x]));
+                    }
+                    _ => {}
+                }
+            }
+            Keep
+        }
+        Add => {
+            for (x, k) in [(n.args[0], n.args[1]), (n.args[1], n.args[0])] {
+                match f.as_imm(k) {
+                    Some(MINUS_ZERO) => return same(f, x),
+                    Some(0) if never_minus_zero(f, x) => return same(f, x),
+                    _ => {}
+                }
+            }
+            Keep
+        }
+        Mad | Fma => {
+            let (a, b, c) = (n.args[0], n.args[1], n.args[2]);
+            if let Some((a, b)) = both_negated(f, a, b) {
+                return becomes(op, n, &[a, b, c]);
+            }
+            for (x, k) in [(a, b), (b, a)] {
+                match f.as_imm(k) {
+                    Some(ONE) => return becomes(Add, n, &[x, c]),
+                    Some(MINUS_ONE) => {
+                        let x = negated(f, n, x);
+                        return becomes(Add, n, &[x, c]);
+                    }
+                    _ => {}
+                }
+            }
+            match f.as_imm(c) {
+                Some(MINUS_ZERO) => return becomes(Mul, n, &[a, b]),
+                Some(0) if a == b => return becomes(Mul, n, &[a, b]),
+                _ => {}
+            }
+            if op == Mad && f.as_imm(a).is_some() && f.as_imm(b).is_some() {
+                let product = make(f, node(VOp::Alu(Mul), n, &[a, b]));
+                if f.as_imm(product).is_some() {
+                    return becomes(Add, n, &[product, c]);
+                }
+            }
+            Keep
+        }
+        Div if f.as_imm(n.args[1]) == Some(ONE) => same(f, n.args[0]),
+        Min | Max if !f.first_era => min_max(f, n, op, payload_free),
+        Flr | Ceil | Trunc | Round if is_integral(f, n.args[0]) => same(f, n.args[0]),
+        Frc if matches!(alu(f, n.args[0]), Some(I2f | U2f)) => Is(f.imm(0)),
+        Sfl => Is(f.imm(0)),
+        Str => Is(f.imm(ONE)),
+        _ => Keep,
+    }
+}
+
+fn min_max(f: &mut Function, n: &Node, op: Opcode, payload_free: bool) -> Step {
+    let (a, b) = (n.args[0], n.args[1]);
+    if a == b {
+        return if payload_free || made_by_float_op(f, a) { Is(a) } else { Keep };
+    }
+    for (x, k) in [(a, b), (b, a)] {
+        let Some(k) = f.as_imm(k) else { continue };
+        if in_unit(f, x) && (op == Opcode::Max && k == 0 || op == Opcode::Min && f32::from_bits(k) >= 1.0) {
+            return Is(x);
+        }
+        // MIN(MAX(0, x), 1): with this order of operands -0 becomes +0 and a NaN 0, as in a saturation.
+        if op == Opcode::Min
+            && k == ONE
+            && alu(f, x) == Some(Opcode::Max)
+            && f.as_imm(arg(f, x, 0)) == Some(0)
+        {
+            return Step::Node(node(VOp::Sat, n, &[arg(f, x, 1)]));
+        }
+    }
+    Keep
+}
+
+/// SLT and its kin.
+fn float_set(f: &mut Function, n: &Node, op: Opcode) -> Step {
+    use Opcode::*;
+    let (a, b) = (n.args[0], n.args[1]);
+    match op {
+        Sgt => return becomes(Slt, n, &[b, a]),
+        Sle => return becomes(Sge, n, &[b, a]),
+        _ => {}
+    }
+    match op {
+        Sne if f.as_imm(b) == Some(0) && is_float_bool(f, a) => Is(a),
+        Sne if f.as_imm(a) == Some(0) && is_float_bool(f, b) => Is(b),
+        Slt if f.as_imm(a) == Some(0) && is_float_bool(f, b) => Is(b),
+        Slt if f.as_imm(b).is_some_and(|w| w & 0x7fff_ffff == 0) && f.values[a].op == VOp::Neg => {
+            let x = arg(f, a, 0);
+            if is_float_bool(f, x) { Is(x) } else { Keep }
+        }
+        Seq | Sge => {
+            // x == 0, or 0 >= x, or -x >= 0, of a truth value is its inverse.
+            let zero = |v: Value| f.as_imm(v).is_some_and(|w| w & 0x7fff_ffff == 0);
+            let x = match op {
+                Seq if zero(b) => a,
+                Seq if zero(a) => b,
+                Sge if zero(a) => b,
+                Sge if zero(b) && f.values[a].op == VOp::Neg => arg(f, a, 0),
+                _ => return Keep,
+            };
+            match alu(f, x) {
+                Some(Seq) => becomes(Sne, n, &[arg(f, x, 0), arg(f, x, 1)]),
+                Some(Sne) => becomes(Seq, n, &[arg(f, x, 0), arg(f, x, 1)]),
+                _ => Keep,
+            }
+        }
+        _ => Keep,
+    }
+}
+
+fn cmp(f: &mut Function, n: &Node) -> Step {
+    let (c, a, b) = (n.args[0], n.args[1], n.args[2]);
+    if a == b {
+        return Is(a);
+    }
+    if let Some(w) = f.as_imm(c) {
+        return Is(if f32::from_bits(w) < 0.0 { a } else { b });
+    }
+    if never_negative(f, c) {
+        return Is(b);
+    }
+    if f.values[c].op != VOp::Neg {
+        return Keep;
+    }
+    let x = arg(f, c, 0);
+    if !is_float_bool(f, x) {
+        return Keep;
+    }
+    if f.as_imm(a) == Some(ONE) && f.as_imm(b) == Some(0) {
+        return Is(x);
+    }
+    match masked_one(f, x) {
+        Some(mask) => becomes(Opcode::Ucmp, n, &[mask, a, b]),
+        None => Keep,
+    }
+}
+
+/// The truth value `m` of `AND(m, 1.0)`.
+fn masked_one(f: &Function, v: Value) -> Option<Value> {
+    if alu(f, v) != Some(Opcode::And) {
+        return None;
+    }
+    let (a, b) = (arg(f, v, 0), arg(f, v, 1));
+    [(a, b), (b, a)].into_iter().find(|&(k, m)| f.as_imm(k) == Some(ONE) && is_bool_mask(f, m)).map(|p| p.1)
+}
+
+/// The truth value behind a word that is zero exactly if it is: `AND(m, c)` and `m` itself.
+fn truth_of(f: &Function, v: Value) -> Option<Value> {
+    if is_bool_mask(f, v) {
+        return Some(v);
+    }
+    match f.values[v].op {
+        VOp::INeg => truth_of(f, arg(f, v, 0)),
+        VOp::Alu(Opcode::And) => {
+            let (a, b) = (arg(f, v, 0), arg(f, v, 1));
+            [(a, b), (b, a)]
+                .into_iter()
+                .find(|&(k, m)| f.as_imm(k).is_some_and(|w| w != 0) && is_bool_mask(f, m))
+                .map(|p| p.1)
+        }
+        _ => None,
+    }
+}
+
+/// I2F and U2F of 0 or 1.
+fn to_float(f: &mut Function, n: &Node) -> Step {
+    let x = n.args[0];
+    let d = &f.values[x];
+    match d.op {
+        VOp::INeg if is_bool_mask(f, d.args[0]) => {
+            let (m, one) = (d.args[0], f.imm(ONE));
+            becomes(Opcode::And, n, &[m, one])
+        }
+        VOp::Alu(Opcode::And) => {
+            let (a, b) = (d.args[0], d.args[1]);
+            for (k, m) in [(a, b), (b, a)] {
+                if f.as_imm(k) == Some(1) && is_bool_mask(f, m) {
+                    let one = f.imm(ONE);
+                    return becomes(Opcode::And, n, &[m, one]);
+                }
+            }
+            Keep
+        }
+        _ => Keep,
+    }
+}
+
+/// The comparison that is true exactly when `op` is false. The float orders have none: of a NaN
+/// both are false.
+fn inverse(op: Opcode) -> Option<Opcode> {
+    use Opcode::*;
+    Some(match op {
+        Fseq => Fsne,
+        Fsne => Fseq,
+        Useq => Usne,
+        Usne => Useq,
+        Uslt => Usge,
+        Usge => Uslt,
+        Islt => Isge,
+        Isge => Islt,
+        Dseq => Dsne,
+        Dsne => Dseq,
+        U64seq => U64sne,
+        U64sne => U64seq,
+        U64slt => U64sge,
+        U64sge => U64slt,
+        I64slt => I64sge,
+        I64sge => I64slt,
+        _ => return None,
+    })
+}
+
+/// The negation of a truth value, if it costs nothing.
+fn cheap_not(f: &mut Function, n: &Node, m: Value) -> Option<Value> {
+    let d = &f.values[m];
+    match d.op {
+        VOp::Imm(w) => Some(f.imm(!w)),
+        VOp::Alu(Opcode::Not) => Some(d.args[0]),
+        VOp::Alu(op) => {
+            let inv = inverse(op)?;
+            if matches!(op, Opcode::Dseq | Opcode::Dsne) && f.first_era {
+                return None;
+            }
+            let (args, precise) = (d.args.clone(), d.precise);
+            Some(make(f, Node { op: VOp::Alu(inv), precise, wide: false, args, hint: n.hint }))
+        }
+        _ => None,
+    }
+}
+
+fn integer(f: &mut Function, n: &Node, op: Opcode) -> Step {
+    use Opcode::*;
+    let a = n.args.first().copied();
+    let b = n.args.get(1).copied();
+    match (op, a, b) {
+        (Ineg, Some(a), _) => Step::Node(node(VOp::INeg, n, &[a])),
+        (Iabs, Some(a), _) => match f.values[a].op {
+            VOp::INeg => becomes(Iabs, n, &[arg(f, a, 0)]),
+            VOp::Alu(Iabs) => Is(a),
+            _ => Keep,
+        },
+        (Not, Some(a), _) => match cheap_not(f, n, a) {
+            Some(v) => Is(v),
+            None => Keep,
+        },
+        (And | Or | Xor, Some(a), Some(b)) => bitwise(f, n, op, a, b),
+        (Shl | Ushr | Ishr, Some(a), Some(b)) if !f.first_era => shift(f, n, op, a, b),
+        (Uadd | Umul | Umad, ..) => sum(f, n, op),
+        (Useq | Usne | Uslt | Usge | Islt | Isge | Fseq | Fsne | Fslt | Fsge, Some(a), Some(b)) => {
+            set(f, n, op, a, b)
+        }
+        (Umin | Umax | Imin | Imax, Some(a), Some(b)) => {
+            if a == b {
+                return Is(a);
+            }
+            for (x, k) in [(a, b), (b, a)] {
+                match (op, f.as_imm(k)) {
+                    (Umax, Some(0)) | (Umin, Some(u32::MAX)) => return Is(x),
+                    (Umin, Some(0)) | (Umax, Some(u32::MAX)) => return Is(k),
+                    _ => {}
+                }
+            }
+            Keep
+        }
+        (Udiv | Idiv, Some(a), Some(b)) if f.as_imm(b) == Some(1) => Is(a),
+        (Umod | Mod, _, Some(b)) if f.as_imm(b) == Some(1) => Is(f.imm(0)),
+        // The fraction is gone after either.
+        (F2i, Some(a), _) if alu(f, a) == Some(Trunc) => becomes(F2i, n, &[arg(f, a, 0)]),
+        (Arl, Some(a), _) if alu(f, a) == Some(Flr) => becomes(Arl, n, &[arg(f, a, 0)]),
+        _ => Keep,
+    }
+}
+
+fn bitwise(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
+    use Opcode::*;
+    if a == b {
+        return if op == Xor { Is(f.imm(0)) } else { Is(a) };
+    }
+    for (x, k) in [(a, b), (b, a)] {
+        let Some(w) = f.as_imm(k) else { continue };
+        match (op, w) {
+            (And, 0) | (Or, u32::MAX) => return Is(k),
+            (And, u32::MAX) | (Or | Xor, 0) => return Is(x),
+            (Xor, u32::MAX) => return becomes(Not, n, &[x]),
+            _ => {}
+        }
+        if alu(f, x) == Some(op)
+            && let Some(inner) = constant_operand(f, x)
+        {
+            let w = match op {
+                And => w & inner.1,
+                Or => w | inner.1,
+                _ => w ^ inner.1,
+            };
+            let k = f.imm(w);
+            return becomes(op, n, &[inner.0, k]);
+        }
+        // The mask of a comparison and 1.0 is the comparison that gives 1.0.
+        if op == And && w == ONE {
+            let set = match alu(f, x) {
+                Some(Fslt) => Slt,
+                Some(Fsge) => Sge,
+                Some(Fseq) => Seq,
+                Some(Fsne) => Sne,
+                _ => continue,
+            };
+            let precise = f.values[x].precise;
+            let new = node(VOp::Alu(set), n, &[arg(f, x, 0), arg(f, x, 1)]);
+            return Step::Node(Node { precise, ..new });
+        }
+    }
+    Keep
+}
+
+/// The other operand and the constant, if one operand is constant.
+fn constant_operand(f: &Function, v: Value) -> Option<(Value, u32)> {
+    let (a, b) = (arg(f, v, 0), arg(f, v, 1));
+    f.as_imm(b).map(|w| (a, w)).or_else(|| f.as_imm(a).map(|w| (b, w)))
+}
+
+fn shift(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
+    use Opcode::*;
+    if f.as_imm(a) == Some(0) {
+        return Is(a);
+    }
+    let Some(k) = f.as_imm(b).map(|k| k & 31) else { return Keep };
+    if k == 0 {
+        return Is(a);
+    }
+    let Some(inner) = alu(f, a).filter(|i| matches!(i, Shl | Ushr | Ishr)) else { return Keep };
+    let x = arg(f, a, 0);
+    let Some(j) = f.as_imm(arg(f, a, 1)).map(|j| j & 31) else { return Keep };
+    if inner == op {
+        if j + k < 32 {
+            let total = f.imm(j + k);
+            return becomes(op, n, &[x, total]);
+        }
+        return if op == Ishr {
+            let total = f.imm(31);
+            becomes(Ishr, n, &[x, total])
+        } else {
+            Is(f.imm(0))
+        };
+    }
+    if j == k && op == Ushr && inner == Shl {
+        let mask = f.imm(u32::MAX >> k);
+        return becomes(And, n, &[x, mask]);
+    }
+    if j == k && op == Shl {
+        let mask = f.imm(u32::MAX << k);
+        return becomes(And, n, &[x, mask]);
+    }
+    Keep
+}
+
+/// UADD, UMUL and UMAD.
+fn sum(f: &mut Function, n: &Node, op: Opcode) -> Step {
+    use Opcode::*;
+    let (a, b) = (n.args[0], n.args[1]);
+    if op == Umad {
+        let c = n.args[2];
+        if f.as_imm(c) == Some(0) {
+            return becomes(Umul, n, &[a, b]);
+        }
+        for (x, k) in [(a, b), (b, a)] {
+            match f.as_imm(k) {
+                Some(0) => return Is(c),
+                Some(1) => return becomes(Uadd, n, &[x, c]),
+                _ => {}
+            }
+        }
+        if let (Some(x), Some(y)) = (f.as_imm(a), f.as_imm(b)) {
+            let product = f.imm(x.wrapping_mul(y));
+            return becomes(Uadd, n, &[product, c]);
+        }
+        return Keep;
+    }
+    for (x, k) in [(a, b), (b, a)] {
+        if op == Uadd && f.values[k].op == VOp::INeg && arg(f, k, 0) == x {
+            return Is(f.imm(0));
+        }
+        let Some(w) = f.as_imm(k) else { continue };
+        match (op, w) {
+            (Uadd, 0) | (Umul, 1) => return Is(x),
+            (Umul, 0) => return Is(k),
+            (Umul, u32::MAX) => return Step::Node(node(VOp::INeg, n, &[x])),
+            _ => {}
+        }
+        if alu(f, x) == Some(op)
+            && let Some((y, inner)) = constant_operand(f, x)
+        {
+            let w = if op == Uadd { w.wrapping_add(inner) } else { w.wrapping_mul(inner) };
+            let k = f.imm(w);
+            return becomes(op, n, &[y, k]);
+        }
+    }
+    Keep
+}
+
+/// Comparisons that give 0 or all ones.
+fn set(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
+    use Opcode::*;
+    if a == b {
+        match op {
+            Useq | Usge | Isge => return Is(f.imm(u32::MAX)),
+            Usne | Uslt | Islt => return Is(f.imm(0)),
+            _ => {}
+        }
+    }
+    if !matches!(op, Useq | Usne | Fseq | Fsne) {
+        return Keep;
+    }
+    for (x, k) in [(a, b), (b, a)] {
+        let Some(w) = f.as_imm(k) else { continue };
+        let integer = matches!(op, Useq | Usne);
+        let truth = if integer && w == 0 {
+            truth_of(f, x).or_else(|| float_truth(f, n, x))
+        } else if integer && w == u32::MAX && is_bool_mask(f, x) {
+            return if op == Useq { Is(x) } else { becomes(Not, n, &[x]) };
+        } else if !integer && w & 0x7fff_ffff == 0 {
+            // The float tests take -0.0 for 0.
+            let x = if f.values[x].op == VOp::Neg { arg(f, x, 0) } else { x };
+            masked_one(f, x).or_else(|| float_truth(f, n, x))
+        } else {
+            None
+        };
+        if let Some(m) = truth {
+            return if matches!(op, Usne | Fsne) { Is(m) } else { becomes(Not, n, &[m]) };
+        }
+    }
+    Keep
+}
+
+/// The mask of SLT and its kin.
+fn float_truth(f: &mut Function, n: &Node, v: Value) -> Option<Value> {
+    use Opcode::*;
+    let op = match alu(f, v)? {
+        Slt => Fslt,
+        Sge => Fsge,
+        Seq => Fseq,
+        Sne => Fsne,
+        _ => return None,
+    };
+    let (args, precise): (Args, bool) = (f.values[v].args.clone(), f.values[v].precise);
+    Some(make(f, Node { op: VOp::Alu(op), precise, wide: false, args, hint: n.hint }))
+}
+
+fn ucmp(f: &mut Function, n: &Node) -> Step {
+    use Opcode::*;
+    let (c, a, b) = (n.args[0], n.args[1], n.args[2]);
+    if a == b {
+        return Is(a);
+    }
+    if let Some(w) = f.as_imm(c) {
+        return Is(if w != 0 { a } else { b });
+    }
+    let zero_test = |f: &Function, v: Value, op: Opcode| {
+        (alu(f, v) == Some(op)).then(|| constant_operand(f, v)).flatten().filter(|x| x.1 == 0).map(|x| x.0)
+    };
+    if let Some(x) = zero_test(f, c, Usne) {
+        return becomes(Ucmp, n, &[x, a, b]);
+    }
+    if let Some(x) = zero_test(f, c, Useq) {
+        return becomes(Ucmp, n, &[x, b, a]);
+    }
+    if alu(f, c) == Some(Not) && is_bool_mask(f, arg(f, c, 0)) {
+        return becomes(Ucmp, n, &[arg(f, c, 0), b, a]);
+    }
+    if let Some(m) = truth_of(f, c).filter(|&m| m != c) {
+        return becomes(Ucmp, n, &[m, a, b]);
+    }
+    // A choice already made.
+    if alu(f, a) == Some(Ucmp) && arg(f, a, 0) == c {
+        return becomes(Ucmp, n, &[c, arg(f, a, 1), b]);
+    }
+    if alu(f, b) == Some(Ucmp) && arg(f, b, 0) == c {
+        return becomes(Ucmp, n, &[c, a, arg(f, b, 2)]);
+    }
+    if !is_bool_mask(f, c) {
+        return Keep;
+    }
+    match (f.as_imm(a), f.as_imm(b)) {
+        (Some(u32::MAX), Some(0)) => Is(c),
+        (Some(0), Some(u32::MAX)) => becomes(Not, n, &[c]),
+        (_, Some(0)) => becomes(And, n, &[c, a]),
+        (Some(0), _) => match cheap_not(f, n, c) {
+            Some(m) => becomes(And, n, &[m, b]),
+            None => Keep,
+        },
+        _ => Keep,
+    }
+}
+
+/// Whether the first two operands may change places without changing a bit.
+fn commutes(op: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        op,
+        Add | Mul
+            | Mad
+            | Fma
+            | And
+            | Or
+            | Xor
+            | Uadd
+            | Umul
+            | Umad
+            | Useq
+            | Usne
+            | Fseq
+            | Fsne
+            | Seq
+            | Sne
+            | Umin
+            | Umax
+            | Imin
+            | Imax
+            | ImulHi
+            | UmulHi
+            | Dp2
+            | Dp3
+            | Dp4
+            | Dadd
+            | Dmul
+            | Dseq
+            | Dsne
+            | U64add
+            | U64mul
+            | U64seq
+            | U64sne
+    )
+}
+
+/// Swaps the operands if the operation exists with them swapped.
+pub(crate) fn reuse_commuted(f: &Function, n: &mut Node) {
+    let VOp::Alu(op) = n.op else { return };
+    if !commutes(op) {
+        return;
+    }
+    let half = match op.info().shape {
+        tgsi::Shape::Dot(k) => usize::from(k),
+        _ => 1,
+    };
+    if n.args[0] == n.args[half] && half == 1 {
+        return;
+    }
+    let mut swapped = n.args.clone();
+    for i in 0..half {
+        swapped.swap(i, i + half);
+    }
+    if f.find(n.op, n.precise, &swapped).is_some() {
+        n.args = swapped;
+    }
+}

@@ -1,0 +1,126 @@
+//! # What
+//! An operation whose operands are all constants becomes its result.
+//!
+//! # Why
+//! Front ends leave constant arithmetic behind: unrolled counters, options that were uniform,
+//! negated immediates. A constant is a free lane of an immediate.
+//!
+//! # Algorithm
+//! One rebuild in arena order. Operands are already folded when an operation is reached, so one
+//! round reaches the fixpoint. The evaluation is that of the opcode table, under the rules of the
+//! program (`MUL_ZERO_WINS`, the first definitions).
+//!
+//! # Preserves
+//! Bits, including those of precise operations. Transcendental functions are not folded, since
+//! machines differ in their last bits.
+//!
+//! # Limits
+//! A phi of constants is [`crate::copy_prop`]'s work.
+//!
+//! # Cost
+//! One rebuild.
+//!
+//! # Tests
+//! Below: words, dot products, 64-bit pairs, vector opcodes, saturation, what must stay.
+
+use smallvec::SmallVec;
+use tgsi::eval::{abs_f, apply_sat, neg_f, sat64};
+use tgsi::{Eval, Shape};
+use tgsi_ir::rewrite::{Node, identity};
+use tgsi_ir::{Function, LaneHint, MultiId, Slot, VOp, Value};
+
+use crate::PassCx;
+use crate::simplify::{Rules, simplified};
+
+/// Folds constants.
+pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    simplified(func, cx, Rules { fold: true, algebra: false })
+}
+
+/// The constant `node` computes, if its operands are constants.
+pub(crate) fn fold(f: &mut Function, node: &Node) -> Option<Value> {
+    match node.op {
+        VOp::Alu(op) => {
+            let last = *node.args.last()?;
+            // Most operations end here: one constant operand is tested before all are gathered.
+            if !is_constant(f, last) {
+                return None;
+            }
+            match f.eval_of(op) {
+                Eval::Word(eval) => {
+                    let words: SmallVec<[u32; 8]> =
+                        node.args.iter().map(|&a| f.as_imm(a)).collect::<Option<_>>()?;
+                    Some(f.imm(eval(&words)))
+                }
+                Eval::Wide(eval) => {
+                    let words: SmallVec<[u64; 4]> =
+                        node.args.iter().map(|&a| wide_word(f, a)).collect::<Option<_>>()?;
+                    let result = eval(&words);
+                    Some(if node.wide { wide_imm(f, result, node.hint) } else { f.imm(result as u32) })
+                }
+                Eval::Vector(_) | Eval::None => None,
+            }
+        }
+        VOp::Neg | VOp::Abs | VOp::INeg | VOp::Sat => {
+            let a = node.args[0];
+            if node.wide {
+                let w = f.as_wide_imm(a)?;
+                return (node.op == VOp::Sat).then(|| wide_imm(f, sat64(w), node.hint));
+            }
+            let w = f.as_imm(a)?;
+            Some(f.imm(match node.op {
+                VOp::Neg => neg_f(w),
+                VOp::Abs => abs_f(w),
+                VOp::INeg => w.wrapping_neg(),
+                _ => apply_sat(w),
+            }))
+        }
+        VOp::Proj(chan) => {
+            let VOp::Multi(m) = f.values[node.args[0]].op else { return None };
+            vector(f, m, node.args[0], chan)
+        }
+        _ => None,
+    }
+}
+
+fn is_constant(f: &Function, v: Value) -> bool {
+    match f.values[v].op {
+        VOp::Imm(_) => true,
+        VOp::Pair => f.as_wide_imm(v).is_some(),
+        _ => false,
+    }
+}
+
+/// The words of a constant as one 64-bit word, a narrow one zero-extended.
+fn wide_word(f: &Function, v: Value) -> Option<u64> {
+    if f.values[v].wide { f.as_wide_imm(v) } else { f.as_imm(v).map(u64::from) }
+}
+
+fn wide_imm(f: &mut Function, w: u64, hint: LaneHint) -> Value {
+    let lo = f.imm(w as u32);
+    let hi = f.imm((w >> 32) as u32);
+    f.pair(lo, hi, hint)
+}
+
+/// Channel `chan` of a vector opcode with constant operands.
+fn vector(f: &mut Function, m: MultiId, v: Value, chan: u8) -> Option<Value> {
+    let multi = &f.multis[m.0 as usize];
+    let info = multi.inst.op.info();
+    let Eval::Vector(eval) = f.eval_of(multi.inst.op) else { return None };
+    if info.shape != Shape::Chan || chan > 3 {
+        return None;
+    }
+    let mut words = [[0u32; 4]; 4];
+    for (slot, &a) in multi.slots.iter().zip(&f.values[v].args) {
+        let Slot::Src(k, c) = *slot else { return None };
+        *words.get_mut(k as usize)?.get_mut(c as usize)? = f.as_imm(a)?;
+    }
+    let w = eval(words.get(..info.srcs as usize)?)[chan as usize];
+    let w = if multi.inst.sat { apply_sat(w) } else { w };
+    Some(f.imm(w))
+}
+
+/// The rule for a rebuild that changes nothing; passes use it when only edits matter.
+pub(crate) fn keep(f: &mut Function, _: Value, node: Node) -> Value {
+    identity(f, node)
+}

@@ -1,0 +1,212 @@
+//! # What
+//! Branches whose condition is known, branches that leave both ways alike, loops that run once,
+//! KILL_IF that never kills.
+//!
+//! # Why
+//! Each region costs two or three instructions, hides its values from everything that works on
+//! straight code, and keeps phis alive.
+//!
+//! # Algorithm
+//! One walk with the list of conditions that are decided where the walk stands: inside an arm the
+//! condition holds or not, and behind an arm that cannot be left at its end the other one holds.
+//! A decided branch is replaced by its arm, its phis by the arguments of that arm. A loop without a
+//! way back whose only exit is at the end of its body is replaced by the body.
+//!
+//! # Preserves
+//! Effects and their order. IF tests a float and UIF bits: a taken IF decides a UIF, a UIF that was
+//! not taken decides an IF, the other two directions only without -0.0.
+//!
+//! # Limits
+//! Conditions are compared as values: what follows from `a < b` for `a >= b` is not derived.
+//!
+//! # Cost
+//! A copy of the tree and one walk; the rebuild only if something changed.
+//!
+//! # Tests
+//! Below: constant and repeated conditions, IF within UIF, equal exits, loops that run once.
+
+use tgsi::Opcode;
+use tgsi_ir::rewrite::{Edits, departs, known_branch, rebuild_with};
+use tgsi_ir::{Body, Function, If, Item, Loop, RegionId, Value, ix};
+
+use crate::PassCx;
+use crate::const_fold::keep;
+use crate::facts::{never_minus_zero, never_negative};
+
+/// Removes dead control flow.
+pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    if !func.body.items.iter().any(|i| interesting(func, i)) {
+        return None;
+    }
+    let mut flow = Flow { func, cx, known: Vec::new(), edits: Edits::default(), changed: false };
+    let body = flow.body(func.body.clone());
+    if !flow.changed {
+        return None;
+    }
+    let edits = flow.edits;
+    let mut changed = func.clone();
+    changed.body = body;
+    Some(rebuild_with(&changed, &edits, &mut keep))
+}
+
+fn interesting(func: &Function, item: &Item) -> bool {
+    match item {
+        Item::Effect(v) => func.as_multi(*v).is_some_and(|m| m.inst.op == Opcode::KillIf),
+        Item::If(_) | Item::Loop(_) | Item::Switch(_) => true,
+        Item::Depart(..) | Item::Repeat(..) => false,
+    }
+}
+
+struct Flow<'a> {
+    func: &'a Function,
+    cx: &'a PassCx,
+    /// Decided tests: value, whether on bits, outcome.
+    known: Vec<(Value, bool, bool)>,
+    edits: Edits,
+    changed: bool,
+}
+
+impl Flow<'_> {
+    fn body(&mut self, body: Body) -> Body {
+        let mark = self.known.len();
+        let mut out = Body { items: Vec::with_capacity(body.items.len()) };
+        self.items(body.items, &mut out);
+        self.known.truncate(mark);
+        out
+    }
+
+    fn items(&mut self, items: Vec<Item>, out: &mut Body) {
+        for item in items {
+            match item {
+                Item::If(i) => self.branch(*i, out),
+                Item::Loop(l) => self.looped(*l, out),
+                Item::Switch(mut s) => {
+                    for c in &mut s.cases {
+                        c.body = self.body(std::mem::take(&mut c.body));
+                    }
+                    out.items.push(Item::Switch(s));
+                }
+                Item::Effect(v) => {
+                    if !(self.never_kills(v) && self.cx.spend()) {
+                        out.items.push(Item::Effect(v));
+                    } else {
+                        self.changed = true;
+                    }
+                }
+                other => out.items.push(other),
+            }
+        }
+    }
+
+    fn never_kills(&self, v: Value) -> bool {
+        self.func.as_multi(v).is_some_and(|m| m.inst.op == Opcode::KillIf)
+            && self.func.values[v].args.iter().all(|&a| never_negative(self.func, a))
+    }
+
+    fn decided(&self, i: &If) -> Option<bool> {
+        let found = self.known.iter().rev().find(|k| k.0 == i.cond && k.1 == i.bits);
+        known_branch(self.func, i).or(found.map(|k| k.2))
+    }
+
+    /// Notes the outcome of a test and of the other kind of test where it follows.
+    fn assume(&mut self, cond: Value, bits: bool, outcome: bool) {
+        self.known.push((cond, bits, outcome));
+        // A float that is not zero has a bit set; no bit set is the float 0.
+        if bits != outcome || never_minus_zero(self.func, cond) {
+            self.known.push((cond, !bits, outcome));
+        }
+    }
+
+    /// Notes that phis are other values.
+    fn substitute(&mut self, phis: &[Value], args: &[Value]) {
+        self.edits.subst.extend(phis.iter().copied().zip(args.iter().copied()));
+    }
+
+    fn branch(&mut self, mut i: If, out: &mut Body) {
+        if let Some(taken) = self.decided(&i) {
+            let args = if taken { i.then_args.clone() } else { i.else_args.clone() };
+            let args = args.unwrap_or_default();
+            if ordered(&i.results, &args) && self.cx.spend() {
+                self.substitute(&i.results, &args);
+                self.changed = true;
+                let arm = if taken { i.then } else { i.els };
+                self.items(arm.items, out);
+                return;
+            }
+        }
+        for (arm, outcome) in [(&mut i.then, true), (&mut i.els, false)] {
+            let mark = self.known.len();
+            self.assume(i.cond, i.bits, outcome);
+            *arm = self.body(std::mem::take(arm));
+            self.known.truncate(mark);
+        }
+        if let Some(leave) = equal_exit(&i)
+            && self.cx.spend()
+        {
+            self.changed = true;
+            out.items.push(leave);
+            return;
+        }
+        match (&i.then_args, &i.else_args) {
+            (None, Some(_)) => self.assume(i.cond, i.bits, false),
+            (Some(_), None) => self.assume(i.cond, i.bits, true),
+            _ => {}
+        }
+        out.items.push(Item::If(Box::new(i)));
+    }
+
+    fn looped(&mut self, mut l: Loop, out: &mut Body) {
+        if runs_once(&l)
+            && let Some(exit) = only_exit(&l)
+            && ordered(&l.params, &l.inits)
+            && ordered(&l.results, exit)
+            && self.cx.spend()
+        {
+            self.substitute(&l.params, &l.inits);
+            self.substitute(&l.results, exit);
+            self.changed = true;
+            let mut items = l.body.items;
+            items.pop();
+            self.items(items, out);
+            return;
+        }
+        l.body = self.body(l.body);
+        out.items.push(Item::Loop(Box::new(l)));
+    }
+}
+
+/// Whether every argument precedes its phi, as a replacement must.
+fn ordered(phis: &[Value], args: &[Value]) -> bool {
+    phis.iter().zip(args).all(|(p, a)| ix(*a) < ix(*p))
+}
+
+/// The exit that both arms take and nothing else, if there is one.
+fn equal_exit(i: &If) -> Option<Item> {
+    match (i.then.items.as_slice(), i.els.items.as_slice()) {
+        ([Item::Depart(a, x)], [Item::Depart(b, y)]) if a == b && x == y => Some(Item::Depart(*a, x.clone())),
+        ([Item::Repeat(a, x)], [Item::Repeat(b, y)]) if a == b && x == y => Some(Item::Repeat(*a, x.clone())),
+        _ => None,
+    }
+}
+
+fn runs_once(l: &Loop) -> bool {
+    l.back.is_none() && !repeats(&l.body, l.id)
+}
+
+/// The arguments of the exit at the end of a loop's body, if it is the only one.
+fn only_exit(l: &Loop) -> Option<&[Value]> {
+    let (last, before) = l.body.items.split_last()?;
+    let Item::Depart(id, args) = last else { return None };
+    let others = before.iter().any(|i| departs(&Body { items: vec![i.clone()] }, l.id));
+    (*id == l.id && !others).then_some(args)
+}
+
+fn repeats(body: &Body, id: RegionId) -> bool {
+    body.items.iter().any(|item| match item {
+        Item::Repeat(d, _) => *d == id,
+        Item::If(i) => repeats(&i.then, id) || repeats(&i.els, id),
+        Item::Loop(l) => repeats(&l.body, id),
+        Item::Switch(s) => s.cases.iter().any(|c| repeats(&c.body, id)),
+        _ => false,
+    })
+}

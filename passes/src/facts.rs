@@ -1,0 +1,353 @@
+//! What is known of the word a value holds, from how it is made.
+//!
+//! Each question looks a few operations deep and answers `false` when it does not know.
+
+use tgsi::{Opcode, Ty};
+use tgsi_ir::rewrite::{PhiInputs, walk};
+use tgsi_ir::{Body, Function, Item, MultiKind, Slot, VOp, Value, ix};
+
+/// How many operations deep a question looks. Deeper chains of selections are rare.
+const DEPTH: u32 = 6;
+
+/// The bits of 1.0.
+pub const ONE: u32 = 0x3f80_0000;
+/// The bits of -1.0.
+pub const MINUS_ONE: u32 = 0xbf80_0000;
+/// The bits of -0.0.
+pub const MINUS_ZERO: u32 = 0x8000_0000;
+
+/// Whether a word is a NaN.
+pub fn is_nan(word: u32) -> bool {
+    word & 0x7fff_ffff > 0x7f80_0000
+}
+
+/// Whether an opcode computes a float rather than hand on bits.
+fn computes_float(op: Opcode) -> bool {
+    use Opcode::*;
+    op.info().dst_ty == Ty::F && !matches!(op, Cmp | Cnd | Cnd0 | Clamp | Swz | Mov)
+}
+
+/// Whether the value comes out of a float operation, so that the payload of a NaN in it means
+/// nothing and `x * 1.0` is the same value.
+pub fn made_by_float_op(f: &Function, v: Value) -> bool {
+    made(f, v, DEPTH)
+}
+
+fn made(f: &Function, v: Value, depth: u32) -> bool {
+    let d = &f.values[v];
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match d.op {
+        VOp::Imm(w) => !is_nan(w),
+        VOp::Sat => !d.wide,
+        VOp::Neg | VOp::Abs => made(f, d.args[0], depth),
+        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => made(f, d.args[1], depth) && made(f, d.args[2], depth),
+        VOp::Alu(op) => computes_float(op),
+        _ => false,
+    }
+}
+
+/// Whether the word is 0 or all ones.
+pub fn is_bool_mask(f: &Function, v: Value) -> bool {
+    is_mask(f, v, DEPTH)
+}
+
+fn is_mask(f: &Function, v: Value, depth: u32) -> bool {
+    use Opcode::*;
+    let d = &f.values[v];
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match d.op {
+        VOp::Imm(w) => w == 0 || w == u32::MAX,
+        VOp::Alu(op) => match op {
+            Fseq | Fsge | Fslt | Fsne | Isge | Islt | Useq | Usge | Uslt | Usne => true,
+            // The first definition of the 64-bit comparisons gives 1.0.
+            U64seq | U64sne | I64slt | U64slt | I64sge | U64sge => true,
+            Dslt | Dsge | Dseq | Dsne => !f.first_era,
+            And | Or | Xor => is_mask(f, d.args[0], depth) && is_mask(f, d.args[1], depth),
+            Not => is_mask(f, d.args[0], depth),
+            Ucmp | Cmp => is_mask(f, d.args[1], depth) && is_mask(f, d.args[2], depth),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether the word is 0.0 or 1.0.
+pub fn is_float_bool(f: &Function, v: Value) -> bool {
+    is_01(f, v, DEPTH)
+}
+
+fn is_01(f: &Function, v: Value, depth: u32) -> bool {
+    use Opcode::*;
+    let d = &f.values[v];
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match d.op {
+        VOp::Imm(w) => w == 0 || w == ONE,
+        VOp::Alu(op) => match op {
+            Slt | Sge | Seq | Sne | Sgt | Sle => true,
+            And => {
+                let one = |a, b| f.as_imm(a) == Some(ONE) && is_mask(f, b, depth);
+                one(d.args[0], d.args[1]) || one(d.args[1], d.args[0])
+            }
+            Cmp | Ucmp => is_01(f, d.args[1], depth) && is_01(f, d.args[2], depth),
+            Mul if !f.zero_wins => is_01(f, d.args[0], depth) && is_01(f, d.args[1], depth),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether the word is a float of [+0, 1]: no NaN, no -0. A saturation of it does nothing.
+pub fn in_unit(f: &Function, v: Value) -> bool {
+    unit(f, v, DEPTH)
+}
+
+fn unit(f: &Function, v: Value, depth: u32) -> bool {
+    let d = &f.values[v];
+    let Some(less) = depth.checked_sub(1) else { return false };
+    match d.op {
+        VOp::Imm(w) => w <= ONE,
+        VOp::Sat => !d.wide,
+        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => unit(f, d.args[1], less) && unit(f, d.args[2], less),
+        VOp::Alu(Opcode::Mul | Opcode::Min | Opcode::Max) => {
+            unit(f, d.args[0], less) && unit(f, d.args[1], less)
+        }
+        _ => is_01(f, v, depth),
+    }
+}
+
+/// Whether the word is never -0.0.
+pub fn never_minus_zero(f: &Function, v: Value) -> bool {
+    no_minus_zero(f, v, DEPTH)
+}
+
+fn no_minus_zero(f: &Function, v: Value, depth: u32) -> bool {
+    use Opcode::*;
+    let d = &f.values[v];
+    let Some(less) = depth.checked_sub(1) else { return false };
+    match d.op {
+        VOp::Imm(w) => w != MINUS_ZERO,
+        VOp::Sat => !d.wide,
+        VOp::Abs => true,
+        VOp::Alu(I2f | U2f | Ex2) => true,
+        // A sum is -0 only if both parts are; a difference of equals is +0.
+        VOp::Alu(Add) => no_minus_zero(f, d.args[0], less) || no_minus_zero(f, d.args[1], less),
+        VOp::Alu(Mul) => d.args[0] == d.args[1],
+        VOp::Alu(Cmp | Ucmp) => no_minus_zero(f, d.args[1], less) && no_minus_zero(f, d.args[2], less),
+        _ => unit(f, v, less) || is_mask(f, v, less),
+    }
+}
+
+/// Whether a float test `v < 0` is surely false (NaN and -0 count as not less).
+pub fn never_negative(f: &Function, v: Value) -> bool {
+    use Opcode::*;
+    let d = &f.values[v];
+    match d.op {
+        VOp::Imm(w) => !(f32::from_bits(w) < 0.0),
+        VOp::Sat => !d.wide,
+        VOp::Abs => true,
+        VOp::Alu(U2f | Sqrt | Ex2) => true,
+        VOp::Alu(Mul) => d.args[0] == d.args[1],
+        _ => in_unit(f, v),
+    }
+}
+
+/// Whether the float is an integer, an infinity or a NaN.
+pub fn is_integral(f: &Function, v: Value) -> bool {
+    use Opcode::*;
+    match f.values[v].op {
+        VOp::Neg | VOp::Abs => is_integral(f, f.values[v].args[0]),
+        VOp::Alu(I2f | U2f | Flr | Ceil | Trunc | Round) => true,
+        _ => is_float_bool(f, v),
+    }
+}
+
+/// Which values are read as bits by someone, by arena position. A value that is not may have
+/// any payload in a NaN.
+#[derive(Debug, Default)]
+pub struct BitReads(Vec<bool>);
+
+impl BitReads {
+    /// Looks at every reader of every value.
+    pub fn collect(f: &Function) -> BitReads {
+        let mut r = Marks { bits: vec![false; f.values.len()], stack: Vec::new() };
+        for (_, d) in f.values.iter() {
+            for (i, &a) in d.args.iter().enumerate() {
+                if reads_bits(f, d.op, i) {
+                    r.mark(a);
+                }
+            }
+        }
+        walk(f, &f.body, &mut |item| match item {
+            Item::If(i) if i.bits => r.mark(i.cond),
+            Item::Switch(s) => {
+                r.mark(s.selector);
+                s.cases.iter().filter_map(|c| c.label).for_each(|l| r.mark(l));
+            }
+            Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| r.mark(a)),
+            _ => {}
+        });
+        f.end_args.iter().flatten().for_each(|&a| r.mark(a));
+        if r.stack.is_empty() {
+            return BitReads(r.bits);
+        }
+        let phis = PhiInputs::collect(f);
+        while let Some(v) = r.stack.pop() {
+            let d = &f.values[v];
+            match d.op {
+                VOp::Neg | VOp::Abs => r.mark(d.args[0]),
+                VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => {
+                    r.mark(d.args[1]);
+                    r.mark(d.args[2]);
+                }
+                VOp::Phi(_) => phis.inputs.get(&v).into_iter().flatten().for_each(|&a| r.mark(a)),
+                _ => {}
+            }
+        }
+        BitReads(r.bits)
+    }
+
+    /// Whether someone may read the bits of `v`.
+    pub fn any(&self, v: Value) -> bool {
+        self.0.get(ix(v)).copied().unwrap_or(true)
+    }
+}
+
+struct Marks {
+    bits: Vec<bool>,
+    stack: Vec<Value>,
+}
+
+impl Marks {
+    fn mark(&mut self, v: Value) {
+        if !std::mem::replace(&mut self.bits[ix(v)], true) {
+            self.stack.push(v);
+        }
+    }
+}
+
+/// Whether operand `i` of an operation is read as bits. Operands that are handed on follow the
+/// readers of the result and are not counted here.
+fn reads_bits(f: &Function, op: VOp, i: usize) -> bool {
+    match op {
+        VOp::Neg | VOp::Abs | VOp::Sat | VOp::Proj(_) | VOp::Half(_) => false,
+        VOp::Alu(Opcode::Ucmp) => i == 0,
+        VOp::Alu(Opcode::Cnd | Opcode::Cnd0 | Opcode::Clamp) => true,
+        VOp::Alu(op) => {
+            let info = op.info();
+            let k = match info.shape {
+                tgsi::Shape::Dot(n) => i / usize::from(n),
+                _ => i,
+            };
+            info.src_ty.get(k) != Some(&Ty::F)
+        }
+        VOp::Multi(m) => {
+            let m = &f.multis[m.0 as usize];
+            match m.slots.get(i) {
+                Some(Slot::Src(k, _)) if !matches!(m.kind, MultiKind::Store | MultiKind::Load) => {
+                    m.inst.op == Opcode::Dst || m.inst.op.info().src_ty.get(*k as usize) != Some(&Ty::F)
+                }
+                _ => true,
+            }
+        }
+        _ => true,
+    }
+}
+
+/// The number of a body that is not known.
+const NO_BODY: u32 = u32::MAX;
+
+/// In which body each value can first exist: the deepest body among those of the phis and of the
+/// placed operations it is computed from.
+#[derive(Debug)]
+pub struct Anchors {
+    home: Vec<u32>,
+    /// Enclosing body and depth, by body number.
+    bodies: Vec<(u32, u32)>,
+}
+
+impl Anchors {
+    /// Numbers the bodies and places the values.
+    pub fn collect(f: &Function) -> Anchors {
+        let mut a = Anchors { home: vec![NO_BODY; f.values.len()], bodies: vec![(NO_BODY, 0)] };
+        a.body(&f.body, 0);
+        for (v, d) in f.values.iter() {
+            let placed = match d.op {
+                VOp::Phi(_) => true,
+                VOp::Multi(m) => f.multis[m.0 as usize].kind != MultiKind::Pure,
+                _ => false,
+            };
+            if !placed {
+                let home = d.args.iter().fold(0, |h, &x| a.deeper(h, a.home[ix(x)]));
+                a.home[ix(v)] = home;
+            }
+        }
+        a
+    }
+
+    fn open(&mut self, parent: u32) -> u32 {
+        let depth = self.bodies[parent as usize].1 + 1;
+        self.bodies.push((parent, depth));
+        self.bodies.len() as u32 - 1
+    }
+
+    fn put(&mut self, values: &[Value], body: u32) {
+        values.iter().for_each(|&v| self.home[ix(v)] = body);
+    }
+
+    fn body(&mut self, body: &Body, at: u32) {
+        for item in &body.items {
+            match item {
+                Item::Effect(v) => self.put(&[*v], at),
+                Item::If(i) => {
+                    self.put(&i.results, at);
+                    for arm in [&i.then, &i.els] {
+                        let inner = self.open(at);
+                        self.body(arm, inner);
+                    }
+                }
+                Item::Loop(l) => {
+                    self.put(&l.results, at);
+                    let inner = self.open(at);
+                    self.put(&l.params, inner);
+                    self.body(&l.body, inner);
+                }
+                Item::Switch(s) => {
+                    self.put(&s.results, at);
+                    for c in &s.cases {
+                        let inner = self.open(at);
+                        self.put(&c.params, inner);
+                        self.body(&c.body, inner);
+                    }
+                }
+                Item::Depart(..) | Item::Repeat(..) => {}
+            }
+        }
+    }
+
+    /// Whether body `a` is `b` or around it.
+    fn encloses(&self, a: u32, mut b: u32) -> bool {
+        if a == NO_BODY || b == NO_BODY {
+            return false;
+        }
+        let depth = self.bodies[a as usize].1;
+        while self.bodies[b as usize].1 > depth {
+            b = self.bodies[b as usize].0;
+        }
+        a == b
+    }
+
+    fn deeper(&self, a: u32, b: u32) -> u32 {
+        if self.encloses(a, b) {
+            b
+        } else if self.encloses(b, a) {
+            a
+        } else {
+            NO_BODY
+        }
+    }
+
+    /// Whether `v`, an input of `phi`, exists where the phi is defined, not only at its edge.
+    pub fn exists_at(&self, v: Value, phi: Value) -> bool {
+        self.encloses(self.home[ix(v)], self.home[ix(phi)])
+    }
+}

@@ -1,0 +1,18 @@
+//! The passes of tgsi-opt: one file a pass, one public function a file.
+//!
+//! A pass takes a [`Function`](tgsi_ir::Function) and gives a better one, or `None` if it finds
+//! nothing to do. Every caller goes through [`run_pass`] or [`clean`]. All transforms are exact:
+//! equal bits, but for the payload of a NaN that a float operation made.
+
+pub mod algebra;
+pub mod const_fold;
+pub mod copy_prop;
+pub mod cx;
+pub mod dce;
+pub mod dead_flow;
+pub mod facts;
+pub mod registry;
+mod simplify;
+
+pub use cx::PassCx;
+pub use registry::{PASSES, Pass, clean, pass_named, run_pass};
