@@ -37,7 +37,14 @@ use crate::simplify::{Rules, make, simplified};
 
 /// Applies the identities.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
-    simplified(func, cx, Rules { fold: false, algebra: true })
+    simplified(
+        func,
+        cx,
+        Rules {
+            fold: false,
+            algebra: true,
+        },
+    )
 }
 
 /// What a rule makes of an operation.
@@ -57,7 +64,13 @@ fn node(op: VOp, like: &Node, args: &[Value]) -> Node {
         VOp::Alu(op) => op.info().dst_ty.is_wide(),
         _ => like.wide,
     };
-    Node { op, precise: like.precise, wide, args: args.iter().copied().collect(), hint: like.hint }
+    Node {
+        op,
+        precise: like.precise,
+        wide,
+        args: args.iter().copied().collect(),
+        hint: like.hint,
+    }
 }
 
 fn becomes(op: Opcode, like: &Node, args: &[Value]) -> Step {
@@ -84,9 +97,12 @@ pub(crate) fn step(f: &mut Function, n: &Node, payload_free: bool) -> Step {
         VOp::Multi(m) => address(f, n, m),
         VOp::Alu(op) => match op.info().dst_ty {
             Ty::F => match op {
-                Opcode::Slt | Opcode::Sge | Opcode::Seq | Opcode::Sne | Opcode::Sgt | Opcode::Sle => {
-                    float_set(f, n, op)
-                }
+                Opcode::Slt
+                | Opcode::Sge
+                | Opcode::Seq
+                | Opcode::Sne
+                | Opcode::Sgt
+                | Opcode::Sle => float_set(f, n, op),
                 Opcode::Cmp => cmp(f, n),
                 Opcode::I2f | Opcode::U2f => to_float(f, n),
                 _ => float(f, n, op, payload_free),
@@ -123,13 +139,20 @@ fn projection(f: &mut Function, n: &Node, chan: u8) -> Step {
         f.values[v].args.get(at).copied()
     };
     let result = match (op, chan) {
-        (Opcode::Dst, 0) | (Opcode::Lit | Opcode::Log | Opcode::Exp | Opcode::Scs, 3) | (Opcode::Lit, 0) => {
+        (Opcode::Dst, 0)
+        | (Opcode::Lit | Opcode::Log | Opcode::Exp | Opcode::Scs, 3)
+        | (Opcode::Lit, 0) => {
             return Is(f.imm(ONE));
         }
         (Opcode::Scs, 2) => return Is(f.imm(0)),
         (Opcode::Dst, 1) => {
-            let (Some(a), Some(b)) = (src(0), src(1)) else { return Keep };
-            let product = Node { precise, ..node(VOp::Alu(Opcode::Mul), n, &[a, b]) };
+            let (Some(a), Some(b)) = (src(0), src(1)) else {
+                return Keep;
+            };
+            let product = Node {
+                precise,
+                ..node(VOp::Alu(Opcode::Mul), n, &[a, b])
+            };
             make(f, product)
         }
         (Opcode::Dst, 2) => match src(0) {
@@ -142,22 +165,42 @@ fn projection(f: &mut Function, n: &Node, chan: u8) -> Step {
         },
         _ => return Keep,
     };
-    if sat { Step::Node(node(VOp::Sat, n, &[result])) } else { Is(result) }
+    if sat {
+        Step::Node(node(VOp::Sat, n, &[result]))
+    } else {
+        Is(result)
+    }
 }
 
 /// A TEMP array accessed at a constant address is accessed directly.
 fn address(f: &mut Function, n: &Node, m: MultiId) -> Step {
     let multi = &f.multis[m.0 as usize];
-    let Some(at) = multi.slots.iter().position(|s| matches!(s, Slot::SrcIndex(0) | Slot::DstIndex)) else {
+    let Some(at) = multi
+        .slots
+        .iter()
+        .position(|s| matches!(s, Slot::SrcIndex(0) | Slot::DstIndex))
+    else {
         return Keep;
     };
     let store = multi.slots[at] == Slot::DstIndex;
-    let Some(offset) = n.args.get(at).and_then(|&a| f.as_imm(a)) else { return Keep };
-    let reg = if store { multi.inst.dsts.first().map(|d| d.reg) } else { multi.inst.srcs.first().map(|s| s.reg) };
-    let Some(mut reg) = reg.filter(|r| r.file == tgsi::File::Temp) else { return Keep };
+    let Some(offset) = n.args.get(at).and_then(|&a| f.as_imm(a)) else {
+        return Keep;
+    };
+    let reg = if store {
+        multi.inst.dsts.first().map(|d| d.reg)
+    } else {
+        multi.inst.srcs.first().map(|s| s.reg)
+    };
+    let Some(mut reg) = reg.filter(|r| r.file == tgsi::File::Temp) else {
+        return Keep;
+    };
     let index = reg.index.base.wrapping_add(offset as i32);
     let array = reg.index.array;
-    if !f.arrays.iter().any(|a| a.2 == array && a.0 <= index && index <= a.1) {
+    if !f
+        .arrays
+        .iter()
+        .any(|a| a.2 == array && a.0 <= index && index <= a.1)
+    {
         return Keep;
     }
     let mut multi = multi.clone();
@@ -170,11 +213,21 @@ fn address(f: &mut Function, n: &Node, m: MultiId) -> Step {
     multi.slots.remove(at);
     let mut args = n.args.clone();
     args.remove(at);
-    Step::Node(Node { op: VOp::Multi(f.multi(multi)), args, ..n.clone() })
+    Step::Node(Node {
+        op: VOp::Multi(f.multi(multi)),
+        args,
+        ..n.clone()
+    })
 }
 
 fn negated(f: &mut Function, n: &Node, v: Value) -> Value {
-    make(f, Node { wide: false, ..node(VOp::Neg, n, &[v]) })
+    make(
+        f,
+        Node {
+            wide: false,
+            ..node(VOp::Neg, n, &[v])
+        },
+    )
 }
 
 /// Both operands without their negation, if both have one.
@@ -184,7 +237,13 @@ fn both_negated(f: &Function, a: Value, b: Value) -> Option<(Value, Value)> {
 
 fn float(f: &mut Function, n: &Node, op: Opcode, payload_free: bool) -> Step {
     use Opcode::*;
-    let same = |f: &Function, x: Value| if payload_free || made_by_float_op(f, x) { Is(x) } else { Keep };
+    let same = |f: &Function, x: Value| {
+        if payload_free || made_by_float_op(f, x) {
+            Is(x)
+        } else {
+            Keep
+        }
+    };
     match op {
         Mul => {
             let (a, b) = (n.args[0], n.args[1]);
@@ -253,11 +312,17 @@ fn float(f: &mut Function, n: &Node, op: Opcode, payload_free: bool) -> Step {
 fn min_max(f: &mut Function, n: &Node, op: Opcode, payload_free: bool) -> Step {
     let (a, b) = (n.args[0], n.args[1]);
     if a == b {
-        return if payload_free || made_by_float_op(f, a) { Is(a) } else { Keep };
+        return if payload_free || made_by_float_op(f, a) {
+            Is(a)
+        } else {
+            Keep
+        };
     }
     for (x, k) in [(a, b), (b, a)] {
         let Some(k) = f.as_imm(k) else { continue };
-        if in_unit(f, x) && (op == Opcode::Max && k == 0 || op == Opcode::Min && f32::from_bits(k) >= 1.0) {
+        if in_unit(f, x)
+            && (op == Opcode::Max && k == 0 || op == Opcode::Min && f32::from_bits(k) >= 1.0)
+        {
             return Is(x);
         }
         // MIN(MAX(0, x), 1): with this order of operands -0 becomes +0 and a NaN 0, as in a saturation.
@@ -342,7 +407,10 @@ fn masked_one(f: &Function, v: Value) -> Option<Value> {
         return None;
     }
     let (a, b) = (arg(f, v, 0), arg(f, v, 1));
-    [(a, b), (b, a)].into_iter().find(|&(k, m)| f.as_imm(k) == Some(ONE) && is_bool_mask(f, m)).map(|p| p.1)
+    [(a, b), (b, a)]
+        .into_iter()
+        .find(|&(k, m)| f.as_imm(k) == Some(ONE) && is_bool_mask(f, m))
+        .map(|p| p.1)
 }
 
 /// The truth value behind a word that is zero exactly if it is: `AND(m, c)` and `m` itself.
@@ -423,7 +491,16 @@ fn cheap_not(f: &mut Function, n: &Node, m: Value) -> Option<Value> {
                 return None;
             }
             let (args, precise) = (d.args.clone(), d.precise);
-            Some(make(f, Node { op: VOp::Alu(inv), precise, wide: false, args, hint: n.hint }))
+            Some(make(
+                f,
+                Node {
+                    op: VOp::Alu(inv),
+                    precise,
+                    wide: false,
+                    args,
+                    hint: n.hint,
+                },
+            ))
         }
         _ => None,
     }
@@ -516,7 +593,9 @@ fn bitwise(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
 /// The other operand and the constant, if one operand is constant.
 fn constant_operand(f: &Function, v: Value) -> Option<(Value, u32)> {
     let (a, b) = (arg(f, v, 0), arg(f, v, 1));
-    f.as_imm(b).map(|w| (a, w)).or_else(|| f.as_imm(a).map(|w| (b, w)))
+    f.as_imm(b)
+        .map(|w| (a, w))
+        .or_else(|| f.as_imm(a).map(|w| (b, w)))
 }
 
 fn shift(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
@@ -524,13 +603,19 @@ fn shift(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
     if f.as_imm(a) == Some(0) {
         return Is(a);
     }
-    let Some(k) = f.as_imm(b).map(|k| k & 31) else { return Keep };
+    let Some(k) = f.as_imm(b).map(|k| k & 31) else {
+        return Keep;
+    };
     if k == 0 {
         return Is(a);
     }
-    let Some(inner) = alu(f, a).filter(|i| matches!(i, Shl | Ushr | Ishr)) else { return Keep };
+    let Some(inner) = alu(f, a).filter(|i| matches!(i, Shl | Ushr | Ishr)) else {
+        return Keep;
+    };
     let x = arg(f, a, 0);
-    let Some(j) = f.as_imm(arg(f, a, 1)).map(|j| j & 31) else { return Keep };
+    let Some(j) = f.as_imm(arg(f, a, 1)).map(|j| j & 31) else {
+        return Keep;
+    };
     if inner == op {
         if j + k < 32 {
             let total = f.imm(j + k);
@@ -590,7 +675,11 @@ fn sum(f: &mut Function, n: &Node, op: Opcode) -> Step {
         if alu(f, x) == Some(op)
             && let Some((y, inner)) = constant_operand(f, x)
         {
-            let w = if op == Uadd { w.wrapping_add(inner) } else { w.wrapping_mul(inner) };
+            let w = if op == Uadd {
+                w.wrapping_add(inner)
+            } else {
+                w.wrapping_mul(inner)
+            };
             let k = f.imm(w);
             return becomes(op, n, &[y, k]);
         }
@@ -617,16 +706,28 @@ fn set(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
         let truth = if integer && w == 0 {
             truth_of(f, x).or_else(|| float_truth(f, n, x))
         } else if integer && w == u32::MAX && is_bool_mask(f, x) {
-            return if op == Useq { Is(x) } else { becomes(Not, n, &[x]) };
+            return if op == Useq {
+                Is(x)
+            } else {
+                becomes(Not, n, &[x])
+            };
         } else if !integer && w & 0x7fff_ffff == 0 {
             // The float tests take -0.0 for 0.
-            let x = if f.values[x].op == VOp::Neg { arg(f, x, 0) } else { x };
+            let x = if f.values[x].op == VOp::Neg {
+                arg(f, x, 0)
+            } else {
+                x
+            };
             masked_one(f, x).or_else(|| float_truth(f, n, x))
         } else {
             None
         };
         if let Some(m) = truth {
-            return if matches!(op, Usne | Fsne) { Is(m) } else { becomes(Not, n, &[m]) };
+            return if matches!(op, Usne | Fsne) {
+                Is(m)
+            } else {
+                becomes(Not, n, &[m])
+            };
         }
     }
     Keep
@@ -643,7 +744,16 @@ fn float_truth(f: &mut Function, n: &Node, v: Value) -> Option<Value> {
         _ => return None,
     };
     let (args, precise): (Args, bool) = (f.values[v].args.clone(), f.values[v].precise);
-    Some(make(f, Node { op: VOp::Alu(op), precise, wide: false, args, hint: n.hint }))
+    Some(make(
+        f,
+        Node {
+            op: VOp::Alu(op),
+            precise,
+            wide: false,
+            args,
+            hint: n.hint,
+        },
+    ))
 }
 
 fn ucmp(f: &mut Function, n: &Node) -> Step {
@@ -656,7 +766,11 @@ fn ucmp(f: &mut Function, n: &Node) -> Step {
         return Is(if w != 0 { a } else { b });
     }
     let zero_test = |f: &Function, v: Value, op: Opcode| {
-        (alu(f, v) == Some(op)).then(|| constant_operand(f, v)).flatten().filter(|x| x.1 == 0).map(|x| x.0)
+        (alu(f, v) == Some(op))
+            .then(|| constant_operand(f, v))
+            .flatten()
+            .filter(|x| x.1 == 0)
+            .map(|x| x.0)
     };
     if let Some(x) = zero_test(f, c, Usne) {
         return becomes(Ucmp, n, &[x, a, b]);

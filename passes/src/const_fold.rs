@@ -34,7 +34,14 @@ use crate::simplify::{Rules, simplified};
 
 /// Folds constants.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
-    simplified(func, cx, Rules { fold: true, algebra: false })
+    simplified(
+        func,
+        cx,
+        Rules {
+            fold: true,
+            algebra: false,
+        },
+    )
 }
 
 /// The constant `node` computes, if its operands are constants.
@@ -48,15 +55,25 @@ pub(crate) fn fold(f: &mut Function, node: &Node) -> Option<Value> {
             }
             match f.eval_of(op) {
                 Eval::Word(eval) => {
-                    let words: SmallVec<[u32; 8]> =
-                        node.args.iter().map(|&a| f.as_imm(a)).collect::<Option<_>>()?;
+                    let words: SmallVec<[u32; 8]> = node
+                        .args
+                        .iter()
+                        .map(|&a| f.as_imm(a))
+                        .collect::<Option<_>>()?;
                     Some(f.imm(eval(&words)))
                 }
                 Eval::Wide(eval) => {
-                    let words: SmallVec<[u64; 4]> =
-                        node.args.iter().map(|&a| wide_word(f, a)).collect::<Option<_>>()?;
+                    let words: SmallVec<[u64; 4]> = node
+                        .args
+                        .iter()
+                        .map(|&a| wide_word(f, a))
+                        .collect::<Option<_>>()?;
                     let result = eval(&words);
-                    Some(if node.wide { wide_imm(f, result, node.hint) } else { f.imm(result as u32) })
+                    Some(if node.wide {
+                        wide_imm(f, result, node.hint)
+                    } else {
+                        f.imm(result as u32)
+                    })
                 }
                 Eval::Vector(_) | Eval::None => None,
             }
@@ -76,7 +93,9 @@ pub(crate) fn fold(f: &mut Function, node: &Node) -> Option<Value> {
             }))
         }
         VOp::Proj(chan) => {
-            let VOp::Multi(m) = f.values[node.args[0]].op else { return None };
+            let VOp::Multi(m) = f.values[node.args[0]].op else {
+                return None;
+            };
             vector(f, m, node.args[0], chan)
         }
         _ => None,
@@ -93,7 +112,11 @@ fn is_constant(f: &Function, v: Value) -> bool {
 
 /// The words of a constant as one 64-bit word, a narrow one zero-extended.
 fn wide_word(f: &Function, v: Value) -> Option<u64> {
-    if f.values[v].wide { f.as_wide_imm(v) } else { f.as_imm(v).map(u64::from) }
+    if f.values[v].wide {
+        f.as_wide_imm(v)
+    } else {
+        f.as_imm(v).map(u64::from)
+    }
 }
 
 fn wide_imm(f: &mut Function, w: u64, hint: LaneHint) -> Value {
@@ -106,7 +129,9 @@ fn wide_imm(f: &mut Function, w: u64, hint: LaneHint) -> Value {
 fn vector(f: &mut Function, m: MultiId, v: Value, chan: u8) -> Option<Value> {
     let multi = &f.multis[m.0 as usize];
     let info = multi.inst.op.info();
-    let Eval::Vector(eval) = f.eval_of(multi.inst.op) else { return None };
+    let Eval::Vector(eval) = f.eval_of(multi.inst.op) else {
+        return None;
+    };
     if info.shape != Shape::Chan || chan > 3 {
         return None;
     }

@@ -82,18 +82,28 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
     for (_, d) in func.values.iter() {
         d.args.iter().for_each(|&a| uses[ix(a)] += 1);
     }
-    phis.order.iter().flat_map(|p| &phis.inputs[p]).for_each(|&a| uses[ix(edits.resolve(a))] += 1);
-    func.end_args.iter().flatten().for_each(|&a| uses[ix(a)] += 1);
+    phis.order
+        .iter()
+        .flat_map(|p| &phis.inputs[p])
+        .for_each(|&a| uses[ix(edits.resolve(a))] += 1);
+    func.end_args
+        .iter()
+        .flatten()
+        .for_each(|&a| uses[ix(a)] += 1);
     tgsi_ir::rewrite::walk(func, &func.body, &mut |item| match item {
         tgsi_ir::Item::If(i) => uses[ix(i.cond)] += 1,
         tgsi_ir::Item::Switch(s) => uses[ix(s.selector)] += 1,
-        tgsi_ir::Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| uses[ix(a)] += 1),
+        tgsi_ir::Item::Depart(tgsi_ir::FUNCTION, args) => {
+            args.iter().for_each(|&a| uses[ix(a)] += 1)
+        }
         _ => {}
     });
     let mut wanted = false;
     for &phi in &phis.order {
         let inputs = &phis.inputs[&phi];
-        wanted |= inputs.iter().any(|&v| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1);
+        wanted |= inputs
+            .iter()
+            .any(|&v| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1);
     }
     if !wanted {
         return;

@@ -38,7 +38,13 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     if !func.body.items.iter().any(|i| interesting(func, i)) {
         return None;
     }
-    let mut flow = Flow { func, cx, known: Vec::new(), edits: Edits::default(), changed: false };
+    let mut flow = Flow {
+        func,
+        cx,
+        known: Vec::new(),
+        edits: Edits::default(),
+        changed: false,
+    };
     let body = flow.body(func.body.clone());
     if !flow.changed {
         return None;
@@ -51,7 +57,9 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
 
 fn interesting(func: &Function, item: &Item) -> bool {
     match item {
-        Item::Effect(v) => func.as_multi(*v).is_some_and(|m| m.inst.op == Opcode::KillIf),
+        Item::Effect(v) => func
+            .as_multi(*v)
+            .is_some_and(|m| m.inst.op == Opcode::KillIf),
         Item::If(_) | Item::Loop(_) | Item::Switch(_) => true,
         Item::Depart(..) | Item::Repeat(..) => false,
     }
@@ -69,7 +77,9 @@ struct Flow<'a> {
 impl Flow<'_> {
     fn body(&mut self, body: Body) -> Body {
         let mark = self.known.len();
-        let mut out = Body { items: Vec::with_capacity(body.items.len()) };
+        let mut out = Body {
+            items: Vec::with_capacity(body.items.len()),
+        };
         self.items(body.items, &mut out);
         self.known.truncate(mark);
         out
@@ -99,12 +109,21 @@ impl Flow<'_> {
     }
 
     fn never_kills(&self, v: Value) -> bool {
-        self.func.as_multi(v).is_some_and(|m| m.inst.op == Opcode::KillIf)
-            && self.func.values[v].args.iter().all(|&a| never_negative(self.func, a))
+        self.func
+            .as_multi(v)
+            .is_some_and(|m| m.inst.op == Opcode::KillIf)
+            && self.func.values[v]
+                .args
+                .iter()
+                .all(|&a| never_negative(self.func, a))
     }
 
     fn decided(&self, i: &If) -> Option<bool> {
-        let found = self.known.iter().rev().find(|k| k.0 == i.cond && k.1 == i.bits);
+        let found = self
+            .known
+            .iter()
+            .rev()
+            .find(|k| k.0 == i.cond && k.1 == i.bits);
         known_branch(self.func, i).or(found.map(|k| k.2))
     }
 
@@ -119,12 +138,18 @@ impl Flow<'_> {
 
     /// Notes that phis are other values.
     fn substitute(&mut self, phis: &[Value], args: &[Value]) {
-        self.edits.subst.extend(phis.iter().copied().zip(args.iter().copied()));
+        self.edits
+            .subst
+            .extend(phis.iter().copied().zip(args.iter().copied()));
     }
 
     fn branch(&mut self, mut i: If, out: &mut Body) {
         if let Some(taken) = self.decided(&i) {
-            let args = if taken { i.then_args.clone() } else { i.else_args.clone() };
+            let args = if taken {
+                i.then_args.clone()
+            } else {
+                i.else_args.clone()
+            };
             let args = args.unwrap_or_default();
             if ordered(&i.results, &args) && self.cx.spend() {
                 self.substitute(&i.results, &args);
@@ -183,8 +208,12 @@ fn ordered(phis: &[Value], args: &[Value]) -> bool {
 /// The exit that both arms take and nothing else, if there is one.
 fn equal_exit(i: &If) -> Option<Item> {
     match (i.then.items.as_slice(), i.els.items.as_slice()) {
-        ([Item::Depart(a, x)], [Item::Depart(b, y)]) if a == b && x == y => Some(Item::Depart(*a, x.clone())),
-        ([Item::Repeat(a, x)], [Item::Repeat(b, y)]) if a == b && x == y => Some(Item::Repeat(*a, x.clone())),
+        ([Item::Depart(a, x)], [Item::Depart(b, y)]) if a == b && x == y => {
+            Some(Item::Depart(*a, x.clone()))
+        }
+        ([Item::Repeat(a, x)], [Item::Repeat(b, y)]) if a == b && x == y => {
+            Some(Item::Repeat(*a, x.clone()))
+        }
         _ => None,
     }
 }
@@ -196,8 +225,17 @@ fn runs_once(l: &Loop) -> bool {
 /// The arguments of the exit at the end of a loop's body, if it is the only one.
 fn only_exit(l: &Loop) -> Option<&[Value]> {
     let (last, before) = l.body.items.split_last()?;
-    let Item::Depart(id, args) = last else { return None };
-    let others = before.iter().any(|i| departs(&Body { items: vec![i.clone()] }, l.id));
+    let Item::Depart(id, args) = last else {
+        return None;
+    };
+    let others = before.iter().any(|i| {
+        departs(
+            &Body {
+                items: vec![i.clone()],
+            },
+            l.id,
+        )
+    });
     (*id == l.id && !others).then_some(args)
 }
 

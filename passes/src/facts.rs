@@ -35,12 +35,16 @@ pub fn made_by_float_op(f: &Function, v: Value) -> bool {
 
 fn made(f: &Function, v: Value, depth: u32) -> bool {
     let d = &f.values[v];
-    let Some(depth) = depth.checked_sub(1) else { return false };
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
     match d.op {
         VOp::Imm(w) => !is_nan(w),
         VOp::Sat => !d.wide,
         VOp::Neg | VOp::Abs => made(f, d.args[0], depth),
-        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => made(f, d.args[1], depth) && made(f, d.args[2], depth),
+        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => {
+            made(f, d.args[1], depth) && made(f, d.args[2], depth)
+        }
         VOp::Alu(op) => computes_float(op),
         _ => false,
     }
@@ -54,7 +58,9 @@ pub fn is_bool_mask(f: &Function, v: Value) -> bool {
 fn is_mask(f: &Function, v: Value, depth: u32) -> bool {
     use Opcode::*;
     let d = &f.values[v];
-    let Some(depth) = depth.checked_sub(1) else { return false };
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
     match d.op {
         VOp::Imm(w) => w == 0 || w == u32::MAX,
         VOp::Alu(op) => match op {
@@ -79,7 +85,9 @@ pub fn is_float_bool(f: &Function, v: Value) -> bool {
 fn is_01(f: &Function, v: Value, depth: u32) -> bool {
     use Opcode::*;
     let d = &f.values[v];
-    let Some(depth) = depth.checked_sub(1) else { return false };
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
     match d.op {
         VOp::Imm(w) => w == 0 || w == ONE,
         VOp::Alu(op) => match op {
@@ -103,11 +111,15 @@ pub fn in_unit(f: &Function, v: Value) -> bool {
 
 fn unit(f: &Function, v: Value, depth: u32) -> bool {
     let d = &f.values[v];
-    let Some(less) = depth.checked_sub(1) else { return false };
+    let Some(less) = depth.checked_sub(1) else {
+        return false;
+    };
     match d.op {
         VOp::Imm(w) => w <= ONE,
         VOp::Sat => !d.wide,
-        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => unit(f, d.args[1], less) && unit(f, d.args[2], less),
+        VOp::Alu(Opcode::Cmp | Opcode::Ucmp) => {
+            unit(f, d.args[1], less) && unit(f, d.args[2], less)
+        }
         VOp::Alu(Opcode::Mul | Opcode::Min | Opcode::Max) => {
             unit(f, d.args[0], less) && unit(f, d.args[1], less)
         }
@@ -123,7 +135,9 @@ pub fn never_minus_zero(f: &Function, v: Value) -> bool {
 fn no_minus_zero(f: &Function, v: Value, depth: u32) -> bool {
     use Opcode::*;
     let d = &f.values[v];
-    let Some(less) = depth.checked_sub(1) else { return false };
+    let Some(less) = depth.checked_sub(1) else {
+        return false;
+    };
     match d.op {
         VOp::Imm(w) => w != MINUS_ZERO,
         VOp::Sat => !d.wide,
@@ -132,7 +146,9 @@ fn no_minus_zero(f: &Function, v: Value, depth: u32) -> bool {
         // A sum is -0 only if both parts are; a difference of equals is +0.
         VOp::Alu(Add) => no_minus_zero(f, d.args[0], less) || no_minus_zero(f, d.args[1], less),
         VOp::Alu(Mul) => d.args[0] == d.args[1],
-        VOp::Alu(Cmp | Ucmp) => no_minus_zero(f, d.args[1], less) && no_minus_zero(f, d.args[2], less),
+        VOp::Alu(Cmp | Ucmp) => {
+            no_minus_zero(f, d.args[1], less) && no_minus_zero(f, d.args[2], less)
+        }
         _ => unit(f, v, less) || is_mask(f, v, less),
     }
 }
@@ -169,7 +185,10 @@ pub struct BitReads(Vec<bool>);
 impl BitReads {
     /// Looks at every reader of every value.
     pub fn collect(f: &Function) -> BitReads {
-        let mut r = Marks { bits: vec![false; f.values.len()], stack: Vec::new() };
+        let mut r = Marks {
+            bits: vec![false; f.values.len()],
+            stack: Vec::new(),
+        };
         for (_, d) in f.values.iter() {
             for (i, &a) in d.args.iter().enumerate() {
                 if reads_bits(f, d.op, i) {
@@ -181,7 +200,10 @@ impl BitReads {
             Item::If(i) if i.bits => r.mark(i.cond),
             Item::Switch(s) => {
                 r.mark(s.selector);
-                s.cases.iter().filter_map(|c| c.label).for_each(|l| r.mark(l));
+                s.cases
+                    .iter()
+                    .filter_map(|c| c.label)
+                    .for_each(|l| r.mark(l));
             }
             Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| r.mark(a)),
             _ => {}
@@ -199,7 +221,12 @@ impl BitReads {
                     r.mark(d.args[1]);
                     r.mark(d.args[2]);
                 }
-                VOp::Phi(_) => phis.inputs.get(&v).into_iter().flatten().for_each(|&a| r.mark(a)),
+                VOp::Phi(_) => phis
+                    .inputs
+                    .get(&v)
+                    .into_iter()
+                    .flatten()
+                    .for_each(|&a| r.mark(a)),
                 _ => {}
             }
         }
@@ -244,7 +271,8 @@ fn reads_bits(f: &Function, op: VOp, i: usize) -> bool {
             let m = &f.multis[m.0 as usize];
             match m.slots.get(i) {
                 Some(Slot::Src(k, _)) if !matches!(m.kind, MultiKind::Store | MultiKind::Load) => {
-                    m.inst.op == Opcode::Dst || m.inst.op.info().src_ty.get(*k as usize) != Some(&Ty::F)
+                    m.inst.op == Opcode::Dst
+                        || m.inst.op.info().src_ty.get(*k as usize) != Some(&Ty::F)
                 }
                 _ => true,
             }
@@ -268,7 +296,10 @@ pub struct Anchors {
 impl Anchors {
     /// Numbers the bodies and places the values.
     pub fn collect(f: &Function) -> Anchors {
-        let mut a = Anchors { home: vec![NO_BODY; f.values.len()], bodies: vec![(NO_BODY, 0)] };
+        let mut a = Anchors {
+            home: vec![NO_BODY; f.values.len()],
+            bodies: vec![(NO_BODY, 0)],
+        };
         a.body(&f.body, 0);
         for (v, d) in f.values.iter() {
             let placed = match d.op {

@@ -19,12 +19,36 @@ pub struct Pass {
 
 /// Every pass, in the order in which they make sense one after the other.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "const-fold", summary: "operations of constants become constants", run: const_fold::run },
-    Pass { name: "algebra", summary: "identities that hold bit for bit", run: algebra::run },
-    Pass { name: "copy-prop", summary: "phis of one value become that value", run: copy_prop::run },
-    Pass { name: "dead-flow", summary: "decided branches and loops that run once", run: dead_flow::run },
-    Pass { name: "dce", summary: "values that nothing observable needs", run: dce::run },
-    Pass { name: "clean", summary: "all of the above until nothing changes", run: clean_rounds },
+    Pass {
+        name: "const-fold",
+        summary: "operations of constants become constants",
+        run: const_fold::run,
+    },
+    Pass {
+        name: "algebra",
+        summary: "identities that hold bit for bit",
+        run: algebra::run,
+    },
+    Pass {
+        name: "copy-prop",
+        summary: "phis of one value become that value",
+        run: copy_prop::run,
+    },
+    Pass {
+        name: "dead-flow",
+        summary: "decided branches and loops that run once",
+        run: dead_flow::run,
+    },
+    Pass {
+        name: "dce",
+        summary: "values that nothing observable needs",
+        run: dce::run,
+    },
+    Pass {
+        name: "clean",
+        summary: "all of the above until nothing changes",
+        run: clean_rounds,
+    },
 ];
 
 /// The pass of that name.
@@ -44,7 +68,11 @@ pub fn run_pass(name: &str, func: &Function, cx: &PassCx) -> Option<Function> {
 
 /// Notes what the verifier finds.
 fn check(pass: &Pass, func: &Function, cx: &PassCx) {
-    let _ = (pass, func, cx);
+    for violation in tgsi_ir::verify(func) {
+        cx.faults
+            .borrow_mut()
+            .push(format!("{}: {violation}", pass.name));
+    }
 }
 
 /// All exact cleaning until nothing changes; the entry that pipelines use.
@@ -97,9 +125,16 @@ struct Traits {
 impl Traits {
     fn of(func: &Function) -> Traits {
         Traits {
-            regions: func.body.items.iter().any(|i| !matches!(i, Item::Effect(_))),
+            regions: func
+                .body
+                .items
+                .iter()
+                .any(|i| !matches!(i, Item::Effect(_))),
             effects: !func.body.items.is_empty(),
-            memory: func.multis.iter().any(|m| matches!(m.kind, MultiKind::Load | MultiKind::Store)),
+            memory: func
+                .multis
+                .iter()
+                .any(|m| matches!(m.kind, MultiKind::Load | MultiKind::Store)),
         }
     }
 }

@@ -21,7 +21,10 @@ pub(crate) struct Rules {
 }
 
 /// All rules.
-pub(crate) const ALL: Rules = Rules { fold: true, algebra: true };
+pub(crate) const ALL: Rules = Rules {
+    fold: true,
+    algebra: true,
+};
 
 /// Simplifies the function; `None` if no rule applied.
 pub(crate) fn simplified(func: &Function, cx: &PassCx, rules: Rules) -> Option<Function> {
@@ -31,8 +34,17 @@ pub(crate) fn simplified(func: &Function, cx: &PassCx, rules: Rules) -> Option<F
 }
 
 /// Rebuilds under `edits`, simplifying on the way.
-pub(crate) fn rebuild_simplified(func: &Function, edits: &Edits, cx: &PassCx, rules: Rules) -> Function {
-    let bits = if rules.algebra { BitReads::collect(func) } else { BitReads::default() };
+pub(crate) fn rebuild_simplified(
+    func: &Function,
+    edits: &Edits,
+    cx: &PassCx,
+    rules: Rules,
+) -> Function {
+    let bits = if rules.algebra {
+        BitReads::collect(func)
+    } else {
+        BitReads::default()
+    };
     rebuild_with(func, edits, &mut |f, origin, node| {
         if is_leaf(node.op) {
             return node.intern(f);

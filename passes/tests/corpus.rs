@@ -12,7 +12,11 @@ const ROUNDS: usize = 12;
 fn shared() -> Option<PathBuf> {
     let fixed = std::env::var_os("TGSI_SHARED").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    fixed.into_iter().chain([beside]).map(|p| p.join("corpus")).find(|p| p.is_dir())
+    fixed
+        .into_iter()
+        .chain([beside])
+        .map(|p| p.join("corpus"))
+        .find(|p| p.is_dir())
 }
 
 fn programs(root: &Path) -> Vec<PathBuf> {
@@ -56,13 +60,25 @@ fn every_program_reaches_a_verified_fixpoint() {
                     println!("{}: {e}", path.display());
                 }
                 let kind = e.to_string();
-                let kind = kind.split(" at instruction").next().unwrap_or_default().to_owned();
+                let kind = kind
+                    .split(" at instruction")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
                 *failed.entry(kind).or_default() += 1;
                 continue;
             }
         };
         lifted += 1;
-        let cx = PassCx { verify: true, ..Default::default() };
+        problems.extend(
+            tgsi_ir::verify(&func)
+                .first()
+                .map(|v| format!("{}: lift: {v}", path.display())),
+        );
+        let cx = PassCx {
+            verify: true,
+            ..Default::default()
+        };
         let mut current = func;
         before += count(&current);
         let mut stable = false;

@@ -1,8 +1,13 @@
 //! Structured regions over per-channel SSA.
 
+pub mod cfg;
+mod print;
+pub mod verify;
 pub mod ir;
 pub mod lift;
 pub mod rewrite;
 
+pub use cfg::Cfg;
 pub use ir::*;
 pub use lift::{LiftError, lift};
+pub use verify::{Violation, verify};
