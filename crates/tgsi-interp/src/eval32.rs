@@ -68,7 +68,8 @@ pub(crate) fn ex2(x: f32) -> f32 {
 
 /// Base-2 logarithm as a product with a rounded constant, two roundings.
 pub(crate) fn lg2(x: f32) -> f32 {
-    (f64::from(x).ln() as f32) * 1.442695
+    // The factor as its text gives it; it rounds to the same word as log2(e).
+    (f64::from(x).ln() as f32) * std::f32::consts::LOG2_E
 }
 
 pub(crate) fn pow(x: f32, y: f32) -> f32 {
@@ -290,7 +291,7 @@ pub(crate) fn float(op: Opcode, a: Vec4, b: Vec4, c: Vec4, rules: Rules) -> Opti
 /// `x` rounded to a signed integer as the x86 conversion does.
 pub(crate) fn to_i32(x: f64) -> i32 {
     let t = x.trunc();
-    if t >= -2147483648.0 && t < 2147483648.0 {
+    if (-2147483648.0..2147483648.0).contains(&t) {
         t as i32
     } else {
         i32::MIN

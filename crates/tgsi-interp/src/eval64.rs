@@ -79,7 +79,7 @@ fn d(x: u64) -> f64 {
 /// `x` rounded towards zero to a signed 64-bit integer as x86 does.
 fn to_i64(x: f64) -> i64 {
     let t = x.trunc();
-    if t >= -9223372036854775808.0 && t < 9223372036854775808.0 {
+    if (-9223372036854775808.0..9223372036854775808.0).contains(&t) {
         t as i64
     } else {
         i64::MIN

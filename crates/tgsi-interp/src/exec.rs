@@ -176,46 +176,64 @@ const BUFFER_WORDS: usize = 128;
 const SHARED_WORDS: usize = 8192;
 const MAX_COUNTERS: i32 = 1024;
 
+/// Kind and number of words of the memory behind a file.
+fn memory_of(file: File) -> Option<(RegionKind, usize)> {
+    let image = 4 * IMAGE_SIZE.iter().product::<u32>() as usize;
+    Some(match file {
+        File::Buffer => (RegionKind::Buffer, BUFFER_WORDS),
+        File::Image => (RegionKind::Image, image),
+        File::Memory => (RegionKind::Memory, SHARED_WORDS),
+        File::Res => (RegionKind::Resource, BUFFER_WORDS),
+        _ => return None,
+    })
+}
+
 fn resources(program: &Program) -> Vec<Resource> {
     let mut list: Vec<Resource> = Vec::new();
+    let mut add = |kind, index, words, group| match list
+        .iter_mut()
+        .find(|r: &&mut Resource| (r.kind, r.index) == (kind, index))
+    {
+        Some(r) => r.words = r.words.max(words),
+        None => list.push(Resource {
+            kind,
+            index,
+            words,
+            group,
+        }),
+    };
     for item in &program.header {
         let Item::Decl(d) = item else {
             continue;
         };
-        let image = 4 * IMAGE_SIZE.iter().product::<u32>() as usize;
-        let (kind, words) = match d.file {
-            File::Buffer => (RegionKind::Buffer, BUFFER_WORDS),
-            File::Image => (RegionKind::Image, image),
-            File::Memory => (RegionKind::Memory, SHARED_WORDS),
-            File::Res => (RegionKind::Resource, BUFFER_WORDS),
-            File::HwAtomic => {
-                let index = d.dim.flatten().unwrap_or(0);
-                let words = d.last.clamp(0, MAX_COUNTERS) as usize + 1;
-                match list
-                    .iter_mut()
-                    .find(|r| r.kind == RegionKind::Counter && r.index == index)
-                {
-                    Some(r) => r.words = r.words.max(words),
-                    None => list.push(Resource {
-                        kind: RegionKind::Counter,
-                        index,
-                        words,
-                        group: false,
-                    }),
-                }
-                continue;
+        if d.file == File::HwAtomic {
+            let words = d.last.clamp(0, MAX_COUNTERS) as usize + 1;
+            add(
+                RegionKind::Counter,
+                d.dim.flatten().unwrap_or(0),
+                words,
+                false,
+            );
+        }
+        if let Some((kind, words)) = memory_of(d.file) {
+            let group = d.file == File::Memory && d.memory.as_deref() != Some("GLOBAL");
+            for index in d.first..=d.last.min(d.first.saturating_add(255)) {
+                add(kind, index, words, group);
             }
-            _ => continue,
-        };
-        let group = kind == RegionKind::Memory && d.memory.as_deref() != Some("GLOBAL");
-        for index in d.first..=d.last.min(d.first.saturating_add(255)) {
-            if !list.iter().any(|r| (r.kind, r.index) == (kind, index)) {
-                list.push(Resource {
-                    kind,
-                    index,
-                    words,
-                    group,
-                });
+        }
+    }
+    // Memory that is used under another number than it is declared, as Mesa's own text does.
+    for inst in &program.insts {
+        for reg in inst
+            .srcs
+            .iter()
+            .map(|s| s.reg)
+            .chain(inst.dsts.iter().map(|d| d.reg))
+        {
+            if let Some((kind, words)) = memory_of(reg.file)
+                && !reg.is_indirect()
+            {
+                add(kind, reg.index.base, words, kind == RegionKind::Memory);
             }
         }
     }

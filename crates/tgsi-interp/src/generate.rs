@@ -16,8 +16,29 @@ struct Seen {
     double: bool,
 }
 
-/// A channel: file, register, channel. Outer brackets are left out.
-type Channel = (File, i32, u8);
+/// A channel: file, constant buffer (0 in other files), register, channel.
+type Channel = (File, i32, i32, u8);
+
+/// The register number that stands for whatever an address register reaches.
+const ANY: i32 = i32::MAX;
+
+fn buffer(file: File, dim: Option<i32>) -> i32 {
+    if file == File::Const {
+        dim.unwrap_or(0)
+    } else {
+        0
+    }
+}
+
+fn channel(reg: &Register, c: u8) -> Channel {
+    let dim = reg.dim.map(|d| if d.addr.is_some() { ANY } else { d.base });
+    let index = if reg.index.addr.is_some() {
+        ANY
+    } else {
+        reg.index.base
+    };
+    (reg.file, buffer(reg.file, dim), index, c)
+}
 
 /// How channels are read, followed through moves and selections.
 struct Reading {
@@ -64,13 +85,19 @@ impl Reading {
         slot.double |= seen.double;
     }
 
+    /// What a channel is read as: by its own name, else by an address register.
     fn of(&self, c: Channel) -> Seen {
-        self.seen.get(&self.root(c)).copied().unwrap_or_default()
+        let seen = |c: Channel| self.seen.get(&self.root(c)).copied().unwrap_or_default();
+        let own = seen(c);
+        if own == Seen::default() {
+            seen((c.0, c.1, ANY, c.3))
+        } else {
+            own
+        }
     }
 
     fn visit(&mut self, inst: &tgsi::Inst) {
         let info = inst.op.info();
-        let channel = |reg: &Register, c: u8| (reg.file, reg.index.base, c);
         let mask = tgsi::usage::dst_mask(inst);
         for (i, src) in inst.srcs.iter().enumerate() {
             let ty = info.src_ty.get(i).copied().unwrap_or(Ty::Any);
@@ -113,7 +140,7 @@ impl Reading {
                 .flatten()
             {
                 self.mark(
-                    (a.file, a.index, a.comp),
+                    (a.file, 0, a.index, a.comp),
                     Seen {
                         integer: true,
                         ..Seen::default()
@@ -148,7 +175,7 @@ pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
         };
         for row in rows {
             for index in d.first..=d.last.min(d.first.saturating_add(4096)) {
-                if let Some(lanes) = g.register(program, d, index, vertices) {
+                if let Some(lanes) = g.register(program, d, row, index, vertices) {
                     for (lane, words) in lanes.into_iter().enumerate() {
                         inputs.set_lane(d.file, row, index, lane, words);
                     }
@@ -171,6 +198,7 @@ impl Generator {
         &mut self,
         program: &Program,
         d: &Decl,
+        row: Option<i32>,
         index: i32,
         vertices: i32,
     ) -> Option<[Vec4; 4]> {
@@ -178,7 +206,10 @@ impl Generator {
         if let Some(special) = self.semantic(program, d.file, semantic, vertices) {
             return special;
         }
-        let seen: [Seen; 4] = std::array::from_fn(|c| self.reading.of((d.file, index, c as u8)));
+        let seen: [Seen; 4] = std::array::from_fn(|c| {
+            self.reading
+                .of((d.file, buffer(d.file, row), index, c as u8))
+        });
         if d.file == File::Const {
             return Some([self.vector(seen); 4]);
         }

@@ -53,7 +53,7 @@ fn snorm8(x: u32) -> u32 {
     let x = if x.is_nan() {
         0.0
     } else {
-        x.clamp(-128.0 / 127.0, 127.0 / 127.0)
+        x.clamp(-128.0 / 127.0, 1.0)
     };
     (127.0 * x + 128.0).round_ties_even() as u32 & 0xff
 }

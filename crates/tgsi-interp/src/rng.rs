@@ -31,7 +31,7 @@ impl Rng {
 
     /// A number below `n`; 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(n) >> 32) as u32
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// A number in 0..1.

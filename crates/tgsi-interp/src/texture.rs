@@ -102,9 +102,10 @@ impl Quad {
                 && is_filtered(q.kind)
                 && !is_gather(q.kind)
             {
+                let [first, _, below, last] = &coords;
                 for i in 0..shape.dims.min(3) {
-                    q.ddx[i] = coords[3][i] - coords[2][i];
-                    q.ddy[i] = coords[2][i] - coords[0][i];
+                    q.ddx[i] = last[i] - below[i];
+                    q.ddy[i] = below[i] - first[i];
                 }
             }
             let words = m.sampler.texture(&q);
