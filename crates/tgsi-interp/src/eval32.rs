@@ -348,10 +348,7 @@ fn umsb(x: u32) -> u32 {
 }
 
 fn sad(a: u32, b: u32, c: u32) -> u32 {
-    (a as i32)
-        .wrapping_sub(b as i32)
-        .unsigned_abs()
-        .wrapping_add(c)
+    a.abs_diff(b).wrapping_add(c)
 }
 
 /// Integer opcodes, and the conversions between floats and integers.
@@ -380,7 +377,7 @@ pub(crate) fn integer(
         O::Shl => umap2(a, count, |x, y| x << (y & 31)),
         O::Ushr => umap2(a, b, |x, y| x >> (y & 31)),
         O::Ishr => imap2(a, b, |x, y| x >> (y & 31)),
-        O::Shr => imap2(a, count, |x, y| x >> (y & 31)),
+        O::Shr => imap2(a, [b[0]; 4], |x, y| x >> (y & 31)),
         O::Uadd => umap2(a, b, u32::wrapping_add),
         O::Umul => umap2(a, b, u32::wrapping_mul),
         O::Umad => Some(std::array::from_fn(|i| {
