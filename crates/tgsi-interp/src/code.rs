@@ -139,6 +139,8 @@ pub(crate) struct Decoded {
     pub(crate) tex: Option<TexRef>,
     pub(crate) offsets: SmallVec<[SrcRef; 0]>,
     pub(crate) format_channels: usize,
+    /// Target of an image access.
+    pub(crate) image: TexTarget,
 }
 
 #[derive(Clone, Debug)]
@@ -304,6 +306,7 @@ impl Code {
             tex: (kind == Kind::Texture).then(|| tex_ref(program, inst)),
             offsets: offsets.collect(),
             format_channels: image_channels(program, inst),
+            image: image_target(program, inst),
             dsts,
             srcs,
         }
@@ -501,37 +504,30 @@ fn tex_ref(program: &Program, inst: &Inst) -> TexRef {
     }
 }
 
-/// The channels of the image that an instruction accesses.
-fn image_channels(program: &Program, inst: &Inst) -> usize {
-    let image = inst
-        .srcs
-        .first()
-        .map(|s| s.reg)
-        .filter(|r| r.file == File::Image)
-        .or_else(|| {
-            inst.dsts
-                .first()
-                .map(|d| d.reg)
-                .filter(|r| r.file == File::Image)
-        });
-    let Some(image) = image else {
-        return 4;
-    };
-    let named = inst.memory.as_ref().and_then(|m| m.format.as_deref());
-    let declared = program.header.iter().find_map(|i| match i {
-        Item::Decl(d)
-            if d.file == File::Image && (d.first..=d.last).contains(&image.index.base) =>
-        {
-            d.format.as_deref()
+/// The declaration of the image that an instruction accesses, if it is one.
+fn image<'a>(program: &'a Program, inst: &Inst) -> Option<&'a tgsi::Decl> {
+    let is_image = |r: &Register| r.file == File::Image;
+    let source = inst.srcs.first().map(|s| s.reg).filter(is_image);
+    let reg = source.or_else(|| inst.dsts.first().map(|d| d.reg).filter(is_image))?;
+    program.header.iter().find_map(|i| match i {
+        Item::Decl(d) if d.file == File::Image && (d.first..=d.last).contains(&reg.index.base) => {
+            Some(d)
         }
         _ => None,
-    });
-    format_channels(
-        declared
-            .filter(|f| !f.ends_with("NONE"))
-            .or(named)
-            .filter(|f| !f.ends_with("NONE")),
-    )
+    })
+}
+
+/// The number of channels of the image that an instruction accesses.
+fn image_channels(program: &Program, inst: &Inst) -> usize {
+    let declared = image(program, inst).and_then(|d| d.format.as_deref());
+    let named = inst.memory.as_ref().and_then(|m| m.format.as_deref());
+    let known = |f: &&str| !f.ends_with("NONE");
+    format_channels(declared.filter(known).or(named.filter(known)))
+}
+
+fn image_target(program: &Program, inst: &Inst) -> TexTarget {
+    let declared = || image(program, inst).and_then(|d| d.target);
+    inst.target.or_else(declared).unwrap_or(TexTarget::Unknown)
 }
 
 /// The number of vertices that a program's stage reads, by its properties.

@@ -351,9 +351,32 @@ impl Case<'_> {
         }
         match self.options.tolerance {
             Tolerance::Exact => false,
-            Tolerance::Relative { rel, abs } => close(x.bits, y.bits, rel, abs),
+            Tolerance::Relative { rel, abs } => {
+                let near = |x: f64, y: f64| close(x, y, f64::from(rel), f64::from(abs));
+                match (double(a, c), double(b, c)) {
+                    (Some(x), Some(y)) => near(x, y),
+                    _ if is_float(x) && is_float(y) => {
+                        let value = |w: Word| f64::from(f32::from_bits(w.bits));
+                        near(value(x), value(y))
+                    }
+                    _ => false,
+                }
+            }
         }
     }
+}
+
+/// Whether a word is a float: made by a float operation, or of a size that integers
+/// seldom have.
+fn is_float(w: Word) -> bool {
+    w.float || (0x2000_0000..0x6000_0000).contains(&(w.bits & 0x7fff_ffff))
+}
+
+/// The value of the pair that channel `c` belongs to, if a 64-bit operation made it.
+fn double(v: &[Option<Word>; 4], c: usize) -> Option<f64> {
+    let (low, high) = (v[c & 2]?, v[c & 2 | 1]?);
+    let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
+    (low.double && high.double).then(|| f64::from_bits(bits))
 }
 
 fn both_nan(x: Word, y: Word) -> bool {
@@ -363,21 +386,14 @@ fn both_nan(x: Word, y: Word) -> bool {
 
 /// Whether channel `c` is half of a NaN that 64-bit operations made in both.
 fn both_double_nan(a: &[Option<Word>; 4], b: &[Option<Word>; 4], c: usize) -> bool {
-    let nan = |v: &[Option<Word>; 4]| {
-        let (Some(low), Some(high)) = (v[c & 2], v[c & 2 | 1]) else {
-            return false;
-        };
-        let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
-        low.double && high.double && f64::from_bits(bits).is_nan()
-    };
+    let nan = |v| double(v, c).is_some_and(f64::is_nan);
     nan(a) && nan(b)
 }
 
-fn close(x: u32, y: u32, rel: f32, abs: f32) -> bool {
-    let (x, y) = (f64::from(f32::from_bits(x)), f64::from(f32::from_bits(y)));
+fn close(x: f64, y: f64, rel: f64, abs: f64) -> bool {
     if !x.is_finite() || !y.is_finite() {
         return false;
     }
     let distance = (x - y).abs();
-    distance <= f64::from(abs) || distance <= f64::from(rel) * x.abs().max(y.abs())
+    distance <= abs || distance <= rel * x.abs().max(y.abs())
 }

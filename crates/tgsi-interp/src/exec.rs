@@ -119,6 +119,10 @@ pub(crate) fn masked(
     };
     let mut result = MaskedOutcome::from_run(&go(fills.first().copied().unwrap_or(1)));
     for fill in fills.iter().skip(1) {
+        let flags = result.outcome.flags;
+        if flags.step_limit || flags.out_of_array || flags.malformed {
+            break;
+        }
         result.meet(&go(*fill));
     }
     result

@@ -154,8 +154,11 @@ impl Reading {
 pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
     let mut inputs = Inputs::default();
     inputs.seed = seed;
+    let mut rng = Rng::new(seed);
+    let palette = rng.below(PALETTES.len() as u32) as usize;
     let mut g = Generator {
-        rng: Rng::new(seed),
+        rng,
+        palette,
         style,
         reading: Reading::new(program),
     };
@@ -186,8 +189,64 @@ pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
     inputs
 }
 
+/// Special words by what goes wrong with them.
+const PALETTES: [&[u32]; 6] = [
+    // Signed zeros and ones.
+    &[0, 0x8000_0000, 0x3f80_0000, 0xbf80_0000],
+    // Infinities, NaN (quiet, negative with a payload, signalling), zeros.
+    &[
+        0,
+        0x8000_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0xffc0_1234,
+        0x7f80_0001,
+        0x3f80_0000,
+    ],
+    // Denormals and the smallest and largest numbers.
+    &[
+        1,
+        0x8000_0001,
+        0x007f_ffff,
+        0x0080_0000,
+        0x7f7f_ffff,
+        0xff7f_ffff,
+        0x3f00_0000,
+        0x4000_0000,
+    ],
+    // Integers at the edges, shift counts.
+    &[0, 1, 2, 31, 32, 33, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff],
+    // Floats where integers end, halves for rounding.
+    &[
+        0x4f00_0000,
+        0xcf00_0000,
+        0x4f80_0000,
+        0x4b80_0000,
+        0x3f00_0000,
+        0xbf00_0000,
+        0x3fc0_0000,
+        0x4020_0000,
+    ],
+    &[
+        0,
+        0x8000_0000,
+        0x7f80_0000,
+        0x7fc0_0000,
+        1,
+        0x7f7f_ffff,
+        0x7fff_ffff,
+        0xffff_ffff,
+        0x3f80_0000,
+        0xbf80_0000,
+        31,
+    ],
+];
+
 struct Generator {
     rng: Rng,
+    /// Number of the special words of this case.
+    palette: usize,
     style: CaseStyle,
     reading: Reading,
 }
@@ -356,34 +415,10 @@ impl Generator {
         x.to_bits()
     }
 
+    /// A special word from the case's palette: few at a time, so that they meet each other.
     fn special(&mut self) -> u32 {
-        const WORDS: [u32; 24] = [
-            0,
-            0x8000_0000,
-            0x7f80_0000,
-            0xff80_0000,
-            0x7fc0_0000,
-            0xffc0_1234,
-            0x7f80_0001,
-            1,
-            0x8000_0001,
-            0x007f_ffff,
-            0x0080_0000,
-            0x7f7f_ffff,
-            0xff7f_ffff,
-            0x7fff_ffff,
-            0xffff_ffff,
-            0x3f80_0000,
-            0xbf80_0000,
-            0x3f00_0000,
-            0x4f00_0000,
-            0xcf00_0000,
-            0x4b80_0000,
-            2,
-            31,
-            32,
-        ];
-        self.rng.pick(&WORDS).unwrap_or(0)
+        let palette = PALETTES[self.palette % PALETTES.len()];
+        self.rng.pick(palette).unwrap_or(0)
     }
 
     fn double(&mut self) -> u64 {

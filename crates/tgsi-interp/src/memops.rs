@@ -1,6 +1,6 @@
 //! Instructions on memory: loads, stores, atomics, size queries.
 
-use tgsi::{File, Opcode};
+use tgsi::{File, Opcode, TexTarget};
 
 use crate::code::{Decoded, Loc};
 use crate::eval::Vec4;
@@ -30,8 +30,29 @@ fn region_kind(file: File) -> Option<RegionKind> {
     })
 }
 
+/// The texel that a coordinate names: x, y, z and layer without gaps, the sample in w.
+fn texel(target: TexTarget, address: Vec4) -> [u32; 3] {
+    use TexTarget::*;
+    let [x, y, z, w] = address;
+    match target {
+        Buffer | D1 | Shadow1D => [x, 0, 0],
+        D2 | Rect | Shadow2D | ShadowRect | D1Array | Shadow1DArray => [x, y, 0],
+        // Samples and layers share the third dimension.
+        D2Msaa => [x, y, w],
+        D2ArrayMsaa => [x, y, z.saturating_mul(4).saturating_add(w)],
+        _ => [x, y, z],
+    }
+}
+
 impl Quad {
-    fn place(&self, m: &mut Machine, resource: &Loc, address: Vec4, lane: usize) -> Option<Place> {
+    fn place(
+        &self,
+        m: &mut Machine,
+        resource: &Loc,
+        target: TexTarget,
+        address: Vec4,
+        lane: usize,
+    ) -> Option<Place> {
         let (file, dim, number) = self.resource(resource, lane)?;
         let kind = region_kind(file)?;
         // A counter is found by its register alone: the operand repeats its offset.
@@ -47,7 +68,7 @@ impl Quad {
             return None;
         };
         let offset = match kind {
-            RegionKind::Image => texel_offset([address[0], address[1], address[2]]),
+            RegionKind::Image => texel_offset(texel(target, address)),
             _ => Some(address[0]),
         };
         Some(Place {
@@ -80,7 +101,7 @@ impl Quad {
                 bits,
                 ..Word::default()
             });
-        } else if let Some(place) = self.place(m, &resource.loc, address, lane) {
+        } else if let Some(place) = self.place(m, &resource.loc, inst.image, address, lane) {
             // The bounds test covers every component up to the highest that is read.
             let reads = lanes(inst.written).map(|c| u32::from(resource.swizzle[c]));
             let size = 4 * (reads.max().unwrap_or(0) + 1);
@@ -147,7 +168,7 @@ impl Quad {
             .srcs
             .get(1)
             .map_or(Fetched::default(), |s| self.fetch(m, s, lane));
-        let Some(place) = self.place(m, &dst.loc, address, lane) else {
+        let Some(place) = self.place(m, &dst.loc, inst.image, address, lane) else {
             return;
         };
         if self.killed >> lane & 1 != 0 {
@@ -180,7 +201,7 @@ impl Quad {
         let address = self.src(m, inst, 1, lane);
         let b = self.src(m, inst, 2, lane)[0];
         let c = self.src(m, inst, 3, lane)[0];
-        let place = self.place(m, &resource.loc, address, lane);
+        let place = self.place(m, &resource.loc, inst.image, address, lane);
         let at = place.and_then(|p| p.offset.map(|o| (p.region, o)));
         let old = at.and_then(|(region, offset)| m.memory[region].load(offset));
         if let (Some((region, offset)), Some(old)) = (at, old)
@@ -211,7 +232,7 @@ impl Quad {
         let place = inst
             .srcs
             .first()
-            .and_then(|s| self.place(m, &s.loc, [0; 4], lane));
+            .and_then(|s| self.place(m, &s.loc, inst.image, [0; 4], lane));
         let words = match place {
             Some(p) if p.kind == RegionKind::Image => {
                 let [w, h, d] = IMAGE_SIZE;

@@ -49,7 +49,9 @@ fn unorm(x: u32, max: f32) -> u32 {
 
 /// A signed byte: -128/127..1 as 0..255, zero as 128. NaN counts as the lowest.
 fn snorm8(x: u32) -> u32 {
-    let x = f32::from_bits(x).max(-128.0 / 127.0).min(1.0);
+    let low = -128.0 / 127.0;
+    let x = f32::from_bits(x);
+    let x = if x > low { x.min(1.0) } else { low };
     (127.0 * x + 128.0).round_ties_even() as u32 & 0xff
 }
 

@@ -127,7 +127,10 @@ impl Quad {
             _ => tgsi::XYZW,
         };
         let words = swizzle.map(|c| words[c as usize]);
-        self.finish(m, inst, lane, Fetched { words, made: 0 });
+        let float = inst.tex.is_some_and(|t| t.integer == IntegerResult::No)
+            && inst.op.info().dst_ty != tgsi::Ty::U;
+        let made = if float { 0xf } else { 0 };
+        self.finish(m, inst, lane, Fetched { words, made });
     }
 
     fn unit(&self, inst: &Decoded, operand: usize, lane: usize) -> u32 {

@@ -1,0 +1,150 @@
+//! The comparison of two programs.
+
+mod common;
+
+use common::parse;
+use tgsi_interp::equiv::{EquivOptions, EquivReport, Tolerance, compare};
+
+const HEAD: &str = "FRAG\nDCL IN[0], GENERIC[0], LINEAR\nDCL OUT[0], COLOR\nDCL BUFFER[0]\nDCL TEMP[0..3]\n\
+    IMM[0] FLT32 {0.0, 1.0, 2.0, 0.5}\nIMM[1] UINT32 {0, 1, 2, 4}\n";
+
+fn options() -> EquivOptions {
+    EquivOptions {
+        cases: 16,
+        special_cases: 16,
+        ..EquivOptions::default()
+    }
+}
+
+fn report(a: &str, b: &str, options: &EquivOptions) -> EquivReport {
+    compare(
+        &parse(&format!("{HEAD}{a}\nEND\n")),
+        &parse(&format!("{HEAD}{b}\nEND\n")),
+        options,
+    )
+}
+
+#[track_caller]
+fn same(a: &str, b: &str) {
+    let r = report(a, b, &options());
+    assert!(
+        r.is_equal() && r.cases_run > 0 && r.compared_words > 0,
+        "{r:#?}"
+    );
+}
+
+#[track_caller]
+fn differ(a: &str, b: &str) {
+    assert!(!report(a, b, &options()).is_equal());
+}
+
+#[test]
+fn equal_programs_are_equal() {
+    same("ADD OUT[0], IN[0], IN[0]", "MUL OUT[0], IN[0], IMM[0].zzzz");
+    same(
+        "ADD OUT[0], IN[0], IN[0].yxwz",
+        "ADD OUT[0], IN[0].yxwz, IN[0]",
+    );
+    same(
+        "MOV TEMP[0], IN[0]\nMOV OUT[0], TEMP[0]",
+        "MOV OUT[0], IN[0]",
+    );
+}
+
+#[test]
+fn rules_that_are_not_exact_are_caught() {
+    // x + 0 loses -0, x * 0 loses NaN, x - x loses infinities, MOV keeps a NaN's bits.
+    differ("ADD OUT[0], IN[0], IMM[0].xxxx", "MOV OUT[0], IN[0]");
+    differ("MUL OUT[0], IN[0], IMM[0].xxxx", "MOV OUT[0], IMM[0].xxxx");
+    differ("ADD OUT[0], IN[0], -IN[0]", "MOV OUT[0], IMM[0].xxxx");
+    differ(
+        "MOV OUT[0], IN[0]",
+        "MUL OUT[0], IN[0], IMM[0].yyyy\nMOV OUT[0].x, IN[0]\nMAX OUT[0], OUT[0], OUT[0]\nSSG OUT[0], IN[0]",
+    );
+    differ(
+        "MAX OUT[0], IN[0], IN[0].yxwz",
+        "MAX OUT[0], IN[0].yxwz, IN[0]",
+    );
+}
+
+#[test]
+fn nan_payloads_are_free_only_behind_float_operations() {
+    // Both are float operations on the same NaN, with different payloads.
+    same("ADD OUT[0], IN[0], IN[0]", "ADD OUT[0], IN[0], IN[0].xyzw");
+    same(
+        "MUL OUT[0], -IN[0], IMM[0].zzzz",
+        "MUL OUT[0], IN[0], -IMM[0].zzzz",
+    );
+    differ("MOV OUT[0], IN[0]", "MOV OUT[0], -IN[0]");
+    differ("MOV OUT[0], IN[0]", "AND OUT[0], IN[0], IMM[1].xxxx");
+}
+
+#[test]
+fn undefined_words_of_the_source_are_free_but_not_the_other_way() {
+    same("MOV OUT[0].xy, IN[0]", "MOV OUT[0], IN[0]");
+    same(
+        "MOV OUT[0], TEMP[0]\nMOV OUT[0].x, IN[0]",
+        "MOV OUT[0].x, IN[0]",
+    );
+    differ("MOV OUT[0], IN[0]", "MOV OUT[0].xyz, IN[0]");
+    differ("XOR OUT[0], TEMP[0], TEMP[0]", "MOV OUT[0], TEMP[0]");
+}
+
+#[test]
+fn kills_and_stores_count() {
+    differ(
+        "MOV OUT[0], IMM[0]\nKILL_IF IN[0].xxxx",
+        "MOV OUT[0], IMM[0]",
+    );
+    differ("KILL_IF IN[0].xxxx", "KILL_IF IN[0].yyyy");
+    same("KILL_IF IN[0].xyxy", "KILL_IF IN[0].yxyx");
+    differ(
+        "STORE BUFFER[0].x, IMM[1].xxxx, IN[0]",
+        "STORE BUFFER[0].x, IMM[1].wwww, IN[0]",
+    );
+    differ(
+        "STORE BUFFER[0].x, IMM[1].xxxx, IN[0]\nKILL",
+        "KILL\nSTORE BUFFER[0].x, IMM[1].xxxx, IN[0]",
+    );
+}
+
+#[test]
+fn endless_cases_are_counted_apart() {
+    let r = report("BGNLOOP\nENDLOOP", "MOV OUT[0], IN[0]", &options());
+    assert_eq!((r.cases_run, r.skipped_step_limit), (0, 32));
+    // The other way round it is a difference.
+    differ("MOV OUT[0], IN[0]", "BGNLOOP\nENDLOOP");
+}
+
+#[test]
+fn a_tolerance_is_for_floats_only() {
+    let options = EquivOptions {
+        tolerance: Tolerance::Relative {
+            rel: 1e-4,
+            abs: 1e-5,
+        },
+        ..options()
+    };
+    let equal = |a: &str, b: &str| report(a, b, &options).is_equal();
+    let exact = EquivOptions {
+        tolerance: Tolerance::Exact,
+        ..options
+    };
+    let (a, b) = (
+        "MOV TEMP[0], IN[0]\nMIN TEMP[0], TEMP[0], IMM[0].zzzz\nMAX TEMP[0], TEMP[0], IMM[0].wwww\nRCP TEMP[1].x, TEMP[0].xxxx\nMUL OUT[0].x, TEMP[1].xxxx, TEMP[0].yyyy",
+        "MOV TEMP[0], IN[0]\nMIN TEMP[0], TEMP[0], IMM[0].zzzz\nMAX TEMP[0], TEMP[0], IMM[0].wwww\nDIV OUT[0].x, TEMP[0].yyyy, TEMP[0].xxxx",
+    );
+    assert!(equal(a, b), "{:#?}", report(a, b, &options));
+    assert!(!report(a, b, &exact).is_equal());
+    assert!(!equal("MOV OUT[0], IMM[1].yyyy", "MOV OUT[0], IMM[1].zzzz"));
+}
+
+#[test]
+fn reports_repeat() {
+    let (a, b) = ("MOV OUT[0], IN[0]", "ADD OUT[0], IN[0], IMM[0].yyyy");
+    assert_eq!(report(a, b, &options()), report(a, b, &options()));
+    let r = report(a, b, &options());
+    assert_eq!(r.mismatches.len(), 16);
+    assert!(r.mismatch_count > 16);
+    assert_eq!(r.mismatches[0].what, "OUT[0]");
+}
