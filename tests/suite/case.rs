@@ -93,7 +93,11 @@ fn run(path: &Path, has_golden: bool) -> Check {
     }
     case.check(&outcome.program)?;
     treat::all(&program, &outcome, &case.options, case.closeness)
-        .map_err(|e| format!("{e}\nresult:\n{result}"))
+        .map_err(|e| format!("{e}\nresult:\n{result}"))?;
+    if case.options.passes.is_some() || case.options.fuel.is_some() {
+        return Ok(());
+    }
+    treat::under_fuel(&program, &case.options, case.closeness)
 }
 
 /// The head of a case.

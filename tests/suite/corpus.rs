@@ -39,11 +39,13 @@ fn programs() -> Vec<PathBuf> {
     files(&root().join("tests/corpus"), "tgsi")
 }
 
+/// The path below the corpus, without its ending: `phong.frag`, `mesa20/phong.frag`.
 fn name_of(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let name = path
+        .strip_prefix(root().join("tests/corpus"))
+        .unwrap_or(path)
+        .with_extension("");
+    name.to_string_lossy().replace('\\', "/")
 }
 
 fn read(path: &Path) -> Result<tgsi::Program, String> {
@@ -103,24 +105,27 @@ fn line(table: &mut String, name: &str, cells: &[(u32, u32)]) {
     table.push('\n');
 }
 
-/// `index.toml` names every program and every source, and nothing else.
+/// The `index.toml` of each folder names every program there; together they name every source.
 fn index_is_complete() -> Check {
     let dir = root().join("tests/corpus");
-    let index = fs::read_to_string(dir.join("index.toml")).map_err(|e| e.to_string())?;
-    let index: toml::Table = index.parse().map_err(|e| format!("index.toml: {e}"))?;
-    let entries = index
-        .get("program")
-        .and_then(|p| p.as_array())
-        .ok_or("no [[program]]")?;
     let mut listed = BTreeSet::new();
-    for entry in entries {
-        for key in ["name", "file", "source", "stage", "mesa", "capture"] {
-            let value = entry.get(key).and_then(|v| v.as_str()).unwrap_or_default();
-            if value.is_empty() {
-                return Err(format!("an entry without '{key}': {entry}"));
-            }
-            if matches!(key, "file" | "source") {
-                listed.insert(dir.join(value));
+    for index in files(&dir, "toml") {
+        let text = fs::read_to_string(&index).map_err(|e| e.to_string())?;
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e| format!("{}: {e}", index.display()))?;
+        let entries = table.get("program").and_then(|p| p.as_array());
+        for entry in entries.ok_or("no [[program]]")? {
+            for key in ["name", "file", "source", "stage", "mesa", "capture"] {
+                let value = entry.get(key).and_then(|v| v.as_str()).unwrap_or_default();
+                if value.is_empty() {
+                    return Err(format!("an entry without '{key}': {entry}"));
+                }
+                match key {
+                    "file" => listed.insert(index.with_file_name(value)),
+                    "source" => listed.insert(dir.join(value)),
+                    _ => false,
+                };
             }
         }
     }

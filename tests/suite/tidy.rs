@@ -112,7 +112,7 @@ fn passes() -> Check {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if !registry.contains(&stem) {
+        if !registry.contains(&format!("{stem}::run,")) {
             bad.push(format!("{stem} is not in the registry"));
         }
         let doc: Vec<&str> = text.lines().map_while(|l| l.strip_prefix("//!")).collect();

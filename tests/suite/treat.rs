@@ -31,6 +31,29 @@ pub(crate) fn all(
     oracle::same_meaning(input, &outcome.program, closeness)
 }
 
+/// Rewrites that may happen before the fuel runs out, in the trials of [`under_fuel`].
+const FUEL: [u64; 4] = [0, 1, 4, 16];
+
+/// Wherever the rewriting is stopped, the result is right and no worse than the input.
+pub(crate) fn under_fuel(input: &Program, options: &Options, closeness: Closeness) -> Check {
+    for fuel in FUEL {
+        let options = Options {
+            fuel: Some(fuel),
+            ..options.clone()
+        };
+        let outcome = tgsi_opt::optimize(input, &options);
+        never_worse(input, &outcome, &options)
+            .and_then(|()| oracle::same_meaning(input, &outcome.program, closeness))
+            .map_err(|e| {
+                format!(
+                    "with fuel {fuel}: {e}\nresult:\n{}",
+                    text::print(&outcome.program)
+                )
+            })?;
+    }
+    Ok(())
+}
+
 /// The optimiser's own check refused nothing.
 fn no_refused_result(outcome: &Outcome) -> Check {
     match &outcome.fallback {

@@ -12,6 +12,15 @@
 //! ```text
 //! apt-get install gcc libgl1-mesa-dri libegl1 libegl-dev libgl-dev virgl-server
 //! ```
+//!
+//! The Mesa of another Debian release runs in a folder of its own, and its
+//! programs go to a folder of their own, `tests/corpus/mesaNN`:
+//!
+//! ```text
+//! debootstrap --variant=minbase --include=gcc,libc6-dev,libgl1-mesa-dri,libegl1,libegl-mesa0,\
+//! libgl-dev,libegl-dev,virgl-server bullseye /var/tmp/bullseye
+//! cargo xtask capture --root /var/tmp/bullseye
+//! ```
 
 use std::{
     collections::BTreeMap,
@@ -39,6 +48,9 @@ const ENDINGS: [(&str, &str); 8] = [
     (".fp.arb", "frag"),
 ];
 
+/// Where a server listens that is not told.
+const DEFAULT_SOCKET: &str = "/tmp/.virgl_test";
+
 const PACKAGES: &str = "gcc libgl1-mesa-dri libegl1 libegl-dev libgl-dev virgl-server";
 
 /// Options of the command.
@@ -50,9 +62,12 @@ pub(crate) struct Args {
     /// Write elsewhere than tests/corpus
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Install the Debian packages first (needs root)
+    /// Install the Debian packages first (needs to be root)
     #[arg(long)]
     install: bool,
+    /// Run compiler, server and program inside this folder by chroot (needs to be root)
+    #[arg(long)]
+    root: Option<PathBuf>,
 }
 
 /// One source file.
@@ -66,41 +81,107 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.install {
         install()?;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let corpus = root.join("tests/corpus");
-    let out = args.out.clone().unwrap_or_else(|| corpus.clone());
-    fs::create_dir_all(&out)?;
-    let work = env::temp_dir().join(format!("tgsi-capture-{}", std::process::id()));
-    fs::create_dir_all(&work)?;
-    let done = capture_all(args, &root, &corpus.join("src"), &out, &work);
-    fs::remove_dir_all(&work).ok();
+    let work = Work::create(args.root.as_deref())?;
+    let done = capture_all(args, &work);
+    fs::remove_dir_all(&work.outside).ok();
     done
 }
 
-fn capture_all(args: &Args, root: &Path, src: &Path, out: &Path, work: &Path) -> Result<()> {
-    let tool = build_tool(root, work)?;
+fn capture_all(args: &Args, work: &Work) -> Result<()> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let corpus = project.join("tests/corpus");
+    let tool = build_tool(&project, work)?;
     let server = Server::start(work)?;
     let mesa = mesa_version(&server.run(&tool, ["-", "--version"])?);
-    let mut programs = sources(src)?;
+    let folder = match &args.root {
+        Some(_) => format!("mesa{}/", mesa.split('.').next().unwrap_or_default()),
+        None => String::new(),
+    };
+    let out = args.out.clone().unwrap_or_else(|| corpus.join(&folder));
+    fs::create_dir_all(&out)?;
+    let mut programs = sources(&corpus.join("src"))?;
     if !args.only.is_empty() {
         programs.retain(|name, _| args.only.contains(name));
     }
-    let mut failed = 0;
+    let mut failed = Vec::new();
     for (name, files) in &programs {
-        let prefix = out.join(name);
-        let paths = files.iter().map(|f| f.path.as_os_str());
-        let argv: Vec<&OsStr> = std::iter::once(prefix.as_os_str()).chain(paths).collect();
-        if let Err(error) = server.run(&tool, argv) {
+        if let Err(error) = capture(work, &server, &tool, name, files, &out) {
             eprintln!("{name}: {error:#}");
-            failed += 1;
+            failed.push(name.clone());
         }
     }
+    eprintln!(
+        "{} programs, {} failed, Mesa {mesa}",
+        programs.len(),
+        failed.len()
+    );
+    // Another release may not know every extension; the project's own must.
+    ensure!(
+        failed.is_empty() || args.root.is_some(),
+        "some sources were not captured"
+    );
+    programs.retain(|name, _| !failed.contains(name));
     if args.only.is_empty() {
         fs::write(out.join("index.toml"), index(&programs, &mesa))?;
     }
-    eprintln!("{} programs, {failed} failed, Mesa {mesa}", programs.len());
-    ensure!(failed == 0, "some sources were not captured");
     Ok(())
+}
+
+/// Captures one program and puts its stages into `out`.
+fn capture(
+    work: &Work,
+    server: &Server<'_>,
+    tool: &Path,
+    name: &str,
+    files: &[Source],
+    out: &Path,
+) -> Result<()> {
+    let mut argv = vec![work.inside.join(name)];
+    for source in files {
+        fs::copy(&source.path, work.outside.join(&source.file))?;
+        argv.push(work.inside.join(&source.file));
+    }
+    server.run(tool, &argv)?;
+    for source in files {
+        let file = format!("{name}.{}.tgsi", source.stage);
+        fs::copy(work.outside.join(&file), out.join(&file)).with_context(|| file.clone())?;
+    }
+    Ok(())
+}
+
+/// The folder in which everything runs, as seen from here and from inside of the root.
+struct Work {
+    root: Option<PathBuf>,
+    outside: PathBuf,
+    inside: PathBuf,
+}
+
+impl Work {
+    fn create(root: Option<&Path>) -> Result<Work> {
+        let name = format!("tgsi-capture-{}", std::process::id());
+        let (outside, inside) = match root {
+            Some(root) => (root.join("tmp").join(&name), Path::new("/tmp").join(&name)),
+            None => (env::temp_dir().join(&name), env::temp_dir().join(&name)),
+        };
+        fs::create_dir_all(&outside).with_context(|| outside.display().to_string())?;
+        Ok(Work {
+            root: root.map(Path::to_owned),
+            outside,
+            inside,
+        })
+    }
+
+    /// A command that runs inside.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        match &self.root {
+            Some(root) => {
+                let mut command = Command::new("chroot");
+                command.arg(root).arg(program);
+                command
+            }
+            None => Command::new(program),
+        }
+    }
 }
 
 fn install() -> Result<()> {
@@ -139,12 +220,17 @@ fn sources(dir: &Path) -> Result<BTreeMap<String, Vec<Source>>> {
     Ok(programs)
 }
 
-fn build_tool(root: &Path, work: &Path) -> Result<PathBuf> {
-    let tool = work.join("glcapture");
-    let status = Command::new("cc")
+/// Compiles the C program; its path inside.
+fn build_tool(project: &Path, work: &Work) -> Result<PathBuf> {
+    fs::copy(
+        project.join("crates/xtask/capture/glcapture.c"),
+        work.outside.join("glcapture.c"),
+    )?;
+    let tool = work.inside.join("glcapture");
+    let status = work
+        .command("cc")
         .args(["-O1", "-Wall", "-Wextra", "-rdynamic", "-o"])
-        .arg(&tool)
-        .arg(root.join("crates/xtask/capture/glcapture.c"))
+        .args([&tool, &work.inside.join("glcapture.c")])
         .args(["-lEGL", "-lGL"])
         .status()
         .context("cc is missing")?;
@@ -165,18 +251,32 @@ fn mesa_version(report: &str) -> String {
         .to_owned()
 }
 
-/// The virgl test server, ended when dropped.
-struct Server {
+/// The virgl test server, ended when dropped. It must be of the client's release: an older
+/// client has no room for what a newer server tells of itself.
+struct Server<'a> {
+    work: &'a Work,
     child: Child,
+    /// Path inside.
     socket: PathBuf,
 }
 
-impl Server {
-    fn start(work: &Path) -> Result<Server> {
-        let socket = work.join("vtest");
-        let child = Command::new("virgl_test_server")
-            .arg("--use-egl-surfaceless")
-            .arg(format!("--socket-path={}", socket.display()))
+impl Server<'_> {
+    fn start(work: &Work) -> Result<Server<'_>> {
+        let mut command = work.command("virgl_test_server");
+        command.arg("--use-egl-surfaceless");
+        // Old servers cannot be told where; inside a root nobody else uses the default.
+        let (socket, outside) = match &work.root {
+            Some(root) => (
+                PathBuf::from(DEFAULT_SOCKET),
+                root.join(&DEFAULT_SOCKET[1..]),
+            ),
+            None => (work.inside.join("vtest"), work.outside.join("vtest")),
+        };
+        if work.root.is_none() {
+            command.arg(format!("--socket-path={}", socket.display()));
+        }
+        fs::remove_file(&outside).ok();
+        let child = command
             .envs([
                 ("LIBGL_ALWAYS_SOFTWARE", "1"),
                 ("GALLIUM_DRIVER", "llvmpipe"),
@@ -185,9 +285,13 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("virgl_test_server is missing; packages: {PACKAGES}"))?;
-        let server = Server { child, socket };
+        let server = Server {
+            work,
+            child,
+            socket,
+        };
         for _ in 0..100 {
-            if server.socket.exists() {
+            if outside.exists() {
                 return Ok(server);
             }
             thread::sleep(Duration::from_millis(50));
@@ -201,7 +305,9 @@ impl Server {
         tool: &Path,
         argv: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<String> {
-        let output = Command::new(tool)
+        let output = self
+            .work
+            .command(tool)
             .args(argv)
             .envs([
                 ("LIBGL_ALWAYS_SOFTWARE", "1"),
@@ -221,7 +327,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Server<'_> {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
