@@ -97,7 +97,10 @@ const HEADINGS: [&str; 7] = [
     "Tests",
 ];
 
-/// A pass is a file of `passes/src` with a public `run`: it is registered and documented.
+/// File tests of a pass.
+const FEWEST_CASES: usize = 3;
+
+/// A pass is a file of `passes/src` with a public `run`: registered, documented, and with cases.
 fn passes() -> Check {
     let dir = root().join("passes/src");
     let registry = fs::read_to_string(dir.join("registry.rs")).unwrap_or_default();
@@ -114,6 +117,18 @@ fn passes() -> Check {
             .into_owned();
         if !registry.contains(&format!("{stem}::run,")) {
             bad.push(format!("{stem} is not in the registry"));
+        }
+        let name = stem.replace('_', "-");
+        if !registry.contains(&format!("\"{name}\"")) {
+            bad.push(format!(
+                "the registry calls {stem} by another name than {name}"
+            ));
+        }
+        let cases = files(&root().join("tests/cases").join(&name), "tgsi").len();
+        if cases < FEWEST_CASES {
+            bad.push(format!(
+                "tests/cases/{name} has {cases} cases of {FEWEST_CASES}"
+            ));
         }
         let doc: Vec<&str> = text.lines().map_while(|l| l.strip_prefix("//!")).collect();
         let mut rest = doc.iter();
