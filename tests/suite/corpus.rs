@@ -10,6 +10,7 @@ use std::{
 use expect_test::expect_file;
 use libtest_mimic::Trial;
 use tgsi_opt::{Level, Options};
+use tgsi_target::Target;
 
 use crate::{
     Check, files,
@@ -17,7 +18,21 @@ use crate::{
     root, text, treat, trial,
 };
 
-const LEVELS: [(Level, &str); 2] = [(Level::O1, "O1"), (Level::O2, "O2")];
+/// The levels and targets of the trials; the table of counts has the first two.
+const RUNS: [(Level, &str, &str); 3] = [
+    (Level::O1, "generic", "O1"),
+    (Level::O2, "generic", "O2"),
+    (Level::O2, "virgl", "O2-virgl"),
+];
+
+fn options(level: Level, target: &str) -> Options {
+    let target = Target::by_name(target).cloned().unwrap_or_default();
+    Options {
+        level,
+        target,
+        ..Options::default()
+    }
+}
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -25,10 +40,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("corpus/counts".into(), counts),
     ];
     for path in programs() {
-        for (level, label) in LEVELS {
+        for (level, target, label) in RUNS {
             let (path, name) = (path.clone(), name_of(&path));
             trials.push(trial(format!("corpus/{name}/{label}"), move || {
-                run(&path, level)
+                run(&path, &options(level, target))
             }));
         }
     }
@@ -52,14 +67,13 @@ fn read(path: &Path) -> Result<tgsi::Program, String> {
     text::parse(&fs::read_to_string(path).map_err(|e| e.to_string())?)
 }
 
-fn run(path: &Path, level: Level) -> Check {
+fn run(path: &Path, options: &Options) -> Check {
     let program = read(path)?;
     text::reparses(&program)?;
     oracle::means_something(&program, Closeness::Close)?;
     let options = Options {
-        level,
         verify_each: true,
-        ..Options::default()
+        ..options.clone()
     };
     let outcome = tgsi_opt::optimize(&program, &options);
     treat::all(&program, &outcome, &options, Closeness::Close)
@@ -76,11 +90,8 @@ fn counts() -> Check {
     for path in programs() {
         let program = read(&path)?;
         let mut row = Vec::new();
-        for (level, _) in LEVELS {
-            let options = Options {
-                level,
-                ..Options::default()
-            };
+        for (level, target, _) in &RUNS[..2] {
+            let options = options(*level, target);
             let outcome = tgsi_opt::optimize(&program, &options);
             if row.is_empty() {
                 row.push((outcome.before.instructions, outcome.before.temps));

@@ -4,6 +4,7 @@
 //! - `wrong/NAME`: a wrong result for `cases/faults/NAME`, which the same checks must refuse;
 //! - `corpus/NAME/LEVEL`: a captured program, optimised under every treatment;
 //! - `corpus/counts`: the table of instruction counts;
+//! - `shared/FOLDER`: a larger corpus where there is one, see [`shared`];
 //! - `tidy/RULE`: rules of the tree.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p tgsi-tests` rewrites every `.expected` file.
@@ -11,6 +12,7 @@
 mod case;
 mod corpus;
 mod oracle;
+mod shared;
 mod text;
 mod tidy;
 mod treat;
@@ -24,6 +26,7 @@ fn main() {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(case::trials());
     trials.extend(corpus::trials());
+    trials.extend(shared::trials());
     trials.extend(tidy::trials());
     libtest_mimic::run(&args, trials).exit();
 }

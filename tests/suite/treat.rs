@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use tgsi::Program;
+use tgsi::{File, Item, Program};
 use tgsi_opt::{FallbackKind, Options, Outcome};
 use tgsi_target::{Cost, count, virgl_introduces};
 
@@ -22,6 +22,7 @@ pub(crate) fn all(
     no_refused_result(outcome)?;
     counts_are_true(input, outcome)?;
     text::reparses(&outcome.program)?;
+    interface_kept(input, &outcome.program)?;
     no_new_finding(input, &outcome.program, options)?;
     same_on_threads(input, outcome, options)?;
     if options.passes.is_none() {
@@ -70,6 +71,28 @@ fn counts_are_true(input: &Program, outcome: &Outcome) -> Check {
         Ok(())
     } else {
         Err("the outcome's counts are not those of its programs".into())
+    }
+}
+
+/// What the program shares with its driver: properties and declarations, their order included.
+fn interface_kept(input: &Program, output: &Program) -> Check {
+    let interface = |p: &Program| -> Vec<Item> {
+        let shared = |item: &&Item| match item {
+            Item::Property(_) => true,
+            Item::Decl(d) => !matches!(d.file, File::Temp | File::Addr | File::Pred | File::Loop),
+            Item::Imm(_) => false,
+        };
+        p.header.iter().filter(shared).cloned().collect()
+    };
+    let (before, after) = (interface(input), interface(output));
+    let odd = before
+        .iter()
+        .find(|i| !after.contains(i))
+        .or(after.iter().find(|i| !before.contains(i)));
+    match odd {
+        Some(item) => Err(format!("the interface changed at {item:?}")),
+        None if before != after => Err("the interface changed its order".into()),
+        None => Ok(()),
     }
 }
 
