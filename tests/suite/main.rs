@@ -2,7 +2,8 @@
 //!
 //! - `cases/PASS/PROPERTY`: a program with a `RUN` head, see [`case`];
 //! - `wrong/NAME`: a wrong result for `cases/faults/NAME`, which the same checks must refuse;
-//! - `corpus/NAME/LEVEL`: a captured program, optimised under every treatment;
+//! - `corpus/NAME/input`: a captured program parses and says something;
+//! - `corpus/NAME/LEVEL`: the same optimised, under every treatment;
 //! - `corpus/counts`: the table of instruction counts;
 //! - `shared/FOLDER`: a larger corpus where there is one, see [`shared`];
 //! - `tidy/RULE`: rules of the tree.

@@ -19,6 +19,9 @@ pub(crate) enum Closeness {
 
 /// Both programs compute the same on seeded inputs, corner values among them.
 pub(crate) fn same_meaning(before: &Program, after: &Program, closeness: Closeness) -> Check {
+    if before == after {
+        return Ok(());
+    }
     let report = compare(before, after, &options(closeness));
     if report.is_equal() {
         return Ok(());
