@@ -220,6 +220,8 @@ pub struct If {
     pub then_args: Option<Vec<Value>>,
     /// Arguments at the end of `els`.
     pub else_args: Option<Vec<Value>>,
+    /// Source instructions: IF, ELSE (or ENDIF), ENDIF.
+    pub at: [u32; 3],
 }
 
 /// An endless loop left by Depart.
@@ -239,6 +241,8 @@ pub struct Loop {
     pub results: Vec<Value>,
     /// Whether any Depart leaves it.
     pub exits: bool,
+    /// Source instructions: BGNLOOP, ENDLOOP.
+    pub at: [u32; 2],
 }
 
 /// SWITCH: control enters at the matching case and falls through.
@@ -256,6 +260,8 @@ pub struct Switch {
     pub end_args: Option<Vec<Value>>,
     /// Arguments when no case matches and there is no default.
     pub none_args: Option<Vec<Value>>,
+    /// Source instructions: SWITCH, ENDSWITCH.
+    pub at: [u32; 2],
 }
 
 /// One CASE or DEFAULT. `params[i]` merges the value on entry with the one that falls through.
@@ -271,6 +277,8 @@ pub struct Case {
     pub fall: Option<Vec<Value>>,
     /// Body.
     pub body: Body,
+    /// Source instruction CASE or DEFAULT.
+    pub at: u32,
 }
 
 /// A whole program in SSA form.

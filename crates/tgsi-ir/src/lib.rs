@@ -4,6 +4,7 @@ pub mod cfg;
 mod print;
 pub mod verify;
 pub mod ir;
+pub mod layout;
 pub mod lift;
 pub mod rewrite;
 

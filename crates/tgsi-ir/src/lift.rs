@@ -481,6 +481,7 @@ impl Lifter<'_> {
         let mark = self.trail.len();
         let mut then = Body::default();
         let mut end = self.body(at + 1, &mut then, End::Arm)?;
+        let mid = end;
         let then_live = self.live;
         let then_env = self.undo(mark);
         self.live = true;
@@ -504,6 +505,7 @@ impl Lifter<'_> {
             results: Vec::new(),
             then_args: then_live.then(Vec::new),
             else_args: else_live.then(Vec::new),
+            at: [at as u32, mid as u32, end as u32],
         };
         match (then_live, else_live) {
             (true, true) => self.join(&mut item, &then_env, &else_env, end),
@@ -597,7 +599,7 @@ impl Lifter<'_> {
         let scope = self.loops.pop().expect("pushed above");
         let back = self.live.then(|| scope.params.iter().map(|&v| self.get(v as usize)).collect());
         self.undo(mark);
-        let mut item = Loop { id, params: phis, inits, body, back, results: Vec::new(), exits: scope.exits };
+        let mut item = Loop { id, params: phis, inits, body, back, results: Vec::new(), exits: scope.exits, at: [at as u32, end as u32] };
         self.live = scope.exits;
         for &v in &scope.results {
             let phi = self.func.phi(self.hint(end, (v & 3) as u8));
@@ -620,7 +622,7 @@ impl Lifter<'_> {
         self.loops.push(Scope { id, is_loop: false, results, params: params.clone(), start: at, exits: false });
         let mark = self.trail.len();
         let mut item =
-            Switch { id, selector, cases: Vec::new(), results: Vec::new(), end_args: None, none_args: None };
+            Switch { id, selector, cases: Vec::new(), results: Vec::new(), end_args: None, none_args: None, at: [at as u32, close as u32] };
         let mut i = at + 1;
         let mut fall: Option<Vec<Value>> = None;
         let mut has_default = false;
@@ -652,7 +654,7 @@ impl Lifter<'_> {
             let mut body = Body::default();
             let end = self.body(i + 1, &mut body, End::Case)?;
             let next_fall = self.live.then(|| params.iter().map(|&v| self.get(v as usize)).collect());
-            item.cases.push(Case { label, params: phis, entry, fall: fall.take(), body });
+            item.cases.push(Case { label, params: phis, entry, fall: fall.take(), body, at: i as u32 });
             if end >= close && self.live {
                 let scope = self.loops.last().expect("pushed above");
                 let results = scope.results.clone();

@@ -445,6 +445,7 @@ impl Rebuild<'_> {
             results,
             then_args,
             else_args,
+            at: i.at,
         })));
     }
 
@@ -463,6 +464,7 @@ impl Rebuild<'_> {
             body,
             back,
             results: self.pick(&l.results, &results),
+            at: l.at,
         };
         out.items.push(Item::Loop(Box::new(item)));
     }
@@ -477,6 +479,7 @@ impl Rebuild<'_> {
             results: self.pick(&s.results, &results),
             end_args: s.end_args.as_ref().map(|a| self.pick(a, &results)),
             none_args: s.none_args.as_ref().map(|a| self.pick(a, &results)),
+            at: s.at,
         };
         for c in &s.cases {
             let kept = self.kept(&c.params);
@@ -487,6 +490,7 @@ impl Rebuild<'_> {
                 entry: self.pick(&c.entry, &kept),
                 fall: c.fall.as_ref().map(|a| self.pick(a, &kept)),
                 body: self.body(&c.body),
+                at: c.at,
             };
             item.cases.push(case);
         }
