@@ -13,6 +13,7 @@ use tgsi::{Effect, File, Inst, Item as Header, Opcode, Program, Register, Stage,
 use crate::ir::*;
 
 mod inst;
+pub use inst::reg_ref;
 
 /// Why a program cannot be lifted. The caller returns such a program as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -562,10 +563,9 @@ impl Lifter<'_> {
     fn written(&self, from: usize, to: usize) -> Vec<u32> {
         let mut vars: Vec<u32> = Vec::new();
         for inst in &self.insts[from..to] {
-            let wide = wide_dst(inst);
-            for d in &inst.dsts {
+            for (k, d) in inst.dsts.iter().enumerate() {
                 if let Some(v) = self.plan.var(&d.reg) {
-                    let mask = if wide { widen(d.mask) } else { d.mask };
+                    let mask = if k == 0 { d.mask | tgsi::usage::dst_mask(inst) } else { d.mask };
                     vars.extend((0..4).filter(|c| mask >> c & 1 != 0).map(|c| v as u32 + c));
                 }
             }
@@ -677,14 +677,4 @@ impl Lifter<'_> {
         out.items.push(Item::Switch(Box::new(item)));
         Ok(close + 1)
     }
-}
-
-/// Whether an instruction writes whole channel pairs.
-fn wide_dst(inst: &Inst) -> bool {
-    inst.op.info().dst_ty.is_wide()
-}
-
-/// A mask with each pair that is touched completed.
-fn widen(mask: u8) -> u8 {
-    (if mask & 3 != 0 { 3 } else { 0 }) | (if mask & 12 != 0 { 12 } else { 0 })
 }

@@ -1,7 +1,7 @@
 //! One instruction: operand words, results, effects.
 
 use smallvec::SmallVec;
-use tgsi::usage::src_mask;
+use tgsi::usage::{dst_mask, src_mask, wide_half};
 use tgsi::{AddrReg, Dst, Effect, File, Index, Inst, Opcode, Register, Shape, Src, Ty, XYZW};
 
 use super::{LiftError, Lifter, addr_regs};
@@ -183,7 +183,7 @@ impl Lifter<'_> {
 
     fn comp(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
         let info = inst.op.info();
-        let dst = inst.dsts[0];
+        let dst = Dst { mask: dst_mask(inst), ..inst.dsts[0] };
         let mut results: SmallVec<[(u8, Value); 4]> = SmallVec::new();
         let wide_src = info.src_ty.iter().any(|t| t.is_wide());
         if info.dst_ty.is_wide() {
@@ -211,7 +211,6 @@ impl Lifter<'_> {
                 }
             }
         } else {
-            let mut nth = 0;
             for c in 0..4u8 {
                 if dst.mask >> c & 1 == 0 {
                     continue;
@@ -221,17 +220,12 @@ impl Lifter<'_> {
                 for (k, src) in inst.srcs.iter().enumerate() {
                     let ty = info.src_ty[k];
                     args.push(if ty.is_wide() {
-                        // Comparisons take the pair of their channel, conversions count the written ones.
-                        let p = if inst.srcs.len() > 1 { c / 2 } else { nth };
-                        if p > 1 {
-                            return Err(LiftError::Operand { at, what: "more than two narrowed results" });
-                        }
+                        let p = wide_half(inst, c).unwrap_or(c / 2);
                         self.pair(at, src, p, ty, out)?
                     } else {
                         self.word(at, src, c, ty, out)?
                     });
                 }
-                nth += 1;
                 let v = self.unit(inst, args, hint);
                 let v = self.saturate(inst, v, hint);
                 results.push((c, v));

@@ -1,0 +1,5 @@
+//! From placed channel values back to vec4 instructions.
+
+pub mod lir;
+pub mod live;
+pub mod webs;

@@ -1,0 +1,854 @@
+//! The unit of packing: placed operations with resolved operands.
+//!
+//! A [`Node`] is one lane of an instruction, or a whole instruction where lanes
+//! cannot be chosen (dot products, fetches, memory). Modifiers, projections, halves
+//! and register leaves have been folded into operands. What needs storage is an
+//! [`Ent`]: one 32-bit word; a 64-bit value takes two that stand side by side.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tgsi::{File, Opcode, Shape, Ty};
+use tgsi_ir::layout::{CopyDst, Layout, NOWHERE};
+use tgsi_ir::{Function, LaneHint, Multi, MultiKind, RegId, VOp, Value, ix};
+
+/// A stored word.
+pub type Ent = u32;
+/// Number of a node.
+pub type NodeId = u32;
+/// Nothing.
+pub const NONE: u32 = u32::MAX;
+
+/// Where an operand word comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ref {
+    /// A constant.
+    Imm(u32),
+    /// Channel of an external register, see [`Ext`].
+    Ext(u32, u8),
+    /// A stored word.
+    Ent(Ent),
+    /// An uninitialised word.
+    Undef(u32),
+}
+
+/// One operand word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Opnd {
+    /// The word.
+    pub r: Ref,
+    /// Negated (as the operand's type says).
+    pub neg: bool,
+    /// Absolute value, before the negation.
+    pub abs: bool,
+    /// For whole instructions: the channel of the source it stands in.
+    pub pos: u8,
+}
+
+/// How an address reaches the address register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    /// ARL, ARR or UARL.
+    pub op: Opcode,
+    /// Its operand.
+    pub r: Ref,
+}
+
+/// A register outside the temporaries that operands name: input, constant, system
+/// value, or a memory read that is folded into its users.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ext {
+    /// The reference.
+    pub reg: RegId,
+    /// Addresses of its brackets, outer first.
+    pub addrs: SmallVec<[Address; 1]>,
+    /// The load it stands for, as a value position; [`NONE`] for registers that never change.
+    pub load: u32,
+}
+
+/// What a node computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// An operation of the table; lanes may be packed if its shape is componentwise.
+    Alu(Opcode),
+    /// A whole instruction.
+    Multi(Value),
+}
+
+/// One schedulable unit.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Operation.
+    pub what: What,
+    /// `_SAT`
+    pub sat: bool,
+    /// `_PRECISE`
+    pub precise: bool,
+    /// Block.
+    pub block: u32,
+    /// Position in the reference order; unique inside the block up to inserted copies.
+    pub pos: u32,
+    /// Source instruction and lane.
+    pub hint: LaneHint,
+    /// Words written. Whole instructions: one a result channel.
+    pub dst: SmallVec<[Ent; 2]>,
+    /// Result channels of a whole instruction, parallel to `dst`.
+    pub dst_chan: SmallVec<[u8; 4]>,
+    /// First operand in [`Lir::opnds`].
+    pub first: u32,
+    /// Operand words of each source.
+    pub lens: SmallVec<[u8; 5]>,
+    /// Addresses that the instruction itself needs (relative resources and destinations), by slot.
+    pub addrs: SmallVec<[(tgsi_ir::Slot, Address); 1]>,
+}
+
+/// A copy on an edge, resolved.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeMove {
+    /// Receiving word.
+    pub dst: Ent,
+    /// Source.
+    pub src: Ref,
+}
+
+/// A block of nodes in reference order.
+#[derive(Clone, Debug, Default)]
+pub struct LirBlock {
+    /// Nodes.
+    pub nodes: Vec<NodeId>,
+    /// Parallel copies at the end.
+    pub moves: Vec<EdgeMove>,
+    /// Words that become defined at the start (phis).
+    pub phis: Vec<Ent>,
+    /// Condition.
+    pub cond: Option<Ref>,
+    /// Positions `[start, end)`.
+    pub start: u32,
+    /// One past the last position.
+    pub end: u32,
+}
+
+/// The whole program.
+#[derive(Clone, Debug, Default)]
+pub struct Lir {
+    /// Nodes.
+    pub nodes: Vec<Node>,
+    /// All operands.
+    pub opnds: Vec<Opnd>,
+    /// Blocks, numbered as in the layout.
+    pub blocks: Vec<LirBlock>,
+    /// External registers.
+    pub exts: Vec<Ext>,
+    /// Number of stored words.
+    pub ents: u32,
+    /// Defining node of each word; [`NONE`] for phis and outputs.
+    pub def: Vec<NodeId>,
+    /// The other half of a 64-bit value; [`NONE`] if there is none. The low word has the smaller number.
+    pub partner: Vec<Ent>,
+    /// Output register and channel of a word that stands for an output.
+    pub output: Vec<Option<(i32, u8)>>,
+    /// Preferred channel of each word, from the source.
+    pub lane: Vec<u8>,
+    /// References of folded loads that the function's table does not have; numbered behind it.
+    pub extra_regs: Vec<tgsi_ir::RegRef>,
+    /// The word of each output.
+    pub output_ents: FxHashMap<u32, Ent>,
+}
+
+impl Lir {
+    /// Operands of a node, by source.
+    pub fn sources<'a>(&'a self, n: &'a Node) -> impl Iterator<Item = &'a [Opnd]> + 'a {
+        let mut at = n.first as usize;
+        n.lens.iter().map(move |&len| {
+            let s = &self.opnds[at..at + len as usize];
+            at += len as usize;
+            s
+        })
+    }
+
+    /// All operand words of a node.
+    pub fn words(&self, n: &Node) -> &[Opnd] {
+        let len: usize = n.lens.iter().map(|&l| l as usize).sum();
+        &self.opnds[n.first as usize..n.first as usize + len]
+    }
+
+    /// Calls `f` for every stored word that a node reads, addresses included.
+    pub fn reads(&self, n: &Node, f: &mut dyn FnMut(Ent)) {
+        for o in self.words(n) {
+            self.ref_reads(o.r, f);
+        }
+        for (_, a) in &n.addrs {
+            self.ref_reads(a.r, f);
+        }
+    }
+
+    /// Calls `f` for every stored word that reading `r` needs.
+    pub fn ref_reads(&self, r: Ref, f: &mut dyn FnMut(Ent)) {
+        match r {
+            Ref::Ent(e) => f(e),
+            Ref::Ext(x, _) => {
+                // Addresses do not nest: an address is never an indexed register itself.
+                for a in &self.exts[x as usize].addrs {
+                    match a.r {
+                        Ref::Ent(e) => f(e),
+                        Ref::Ext(y, _) => {
+                            for b in &self.exts[y as usize].addrs {
+                                if let Ref::Ent(e) = b.r {
+                                    f(e);
+                                }
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A new stored word.
+    pub fn new_ent(&mut self, def: NodeId, lane: u8) -> Ent {
+        self.ents += 1;
+        self.def.push(def);
+        self.partner.push(NONE);
+        self.output.push(None);
+        self.lane.push(lane);
+        self.ents - 1
+    }
+
+    /// The multi-result operation of a node.
+    pub fn multi<'f>(&self, f: &'f Function, n: &Node) -> Option<&'f Multi> {
+        match n.what {
+            What::Multi(v) => f.as_multi(v),
+            What::Alu(_) => None,
+        }
+    }
+}
+
+/// Whether an operation's lanes may be packed together.
+pub fn packs(op: Opcode) -> bool {
+    op.info().shape == Shape::Comp
+}
+
+/// Builds the nodes of a placed function.
+pub fn build(f: &Function, l: &Layout) -> Lir {
+    let n = f.values.len();
+    let mut b = Build {
+        f,
+        l,
+        lir: Lir::default(),
+        ent: vec![NONE; n],
+        uses: vec![0; n],
+        stored: vec![false; n],
+        fold_sat: vec![false; n],
+        folded_load: vec![false; n],
+        ext_ids: FxHashMap::default(),
+    };
+    b.count_uses();
+    b.fold_loads();
+    b.decide();
+    b.run();
+    b.lir
+}
+
+struct Build<'a> {
+    f: &'a Function,
+    l: &'a Layout,
+    lir: Lir,
+    /// First stored word of each value.
+    ent: Vec<Ent>,
+    uses: Vec<u32>,
+    /// Modifiers (and address operations) that must be computed into a word of their own.
+    stored: Vec<bool>,
+    /// Values whose saturate is folded into them: the clamp is the value.
+    fold_sat: Vec<bool>,
+    folded_load: Vec<bool>,
+    ext_ids: FxHashMap<Ext, u32>,
+}
+
+/// Types of the operand words of a value, as modifiers see them.
+fn slot_ty(f: &Function, v: Value, k: usize) -> Ty {
+    match f.values[v].op {
+        VOp::Alu(op) => {
+            let info = op.info();
+            match info.shape {
+                Shape::Dot(n) => info.src_ty[k / n as usize],
+                _ => info.src_ty[k],
+            }
+        }
+        _ => Ty::Any,
+    }
+}
+
+impl Build<'_> {
+    fn placed(&self, v: Value) -> bool {
+        self.l.place[ix(v)] != NOWHERE
+    }
+
+    fn count_uses(&mut self) {
+        for block in &self.l.blocks {
+            for &v in &block.items {
+                for &a in &self.f.values[v].args {
+                    self.uses[ix(a)] += 1;
+                }
+            }
+            for c in &block.copies {
+                self.uses[ix(c.src)] += 2;
+            }
+            if let Some(c) = block.cond {
+                self.uses[ix(c)] += 1;
+            }
+        }
+    }
+
+    /// Finds loads whose readers all stand between the load and the next store that may
+    /// change what was read: they name the memory themselves.
+    fn fold_loads(&mut self) {
+        let f = self.f;
+        for block in &self.l.blocks {
+            let any = block.items.iter().any(|&v| f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Load));
+            if !any {
+                continue;
+            }
+            // Last reader of each load, through transparent values, as an item position.
+            let mut last: FxHashMap<Value, usize> = FxHashMap::default();
+            let mut origin: FxHashMap<Value, SmallVec<[Value; 2]>> = FxHashMap::default();
+            for (i, &v) in block.items.iter().enumerate() {
+                let d = &f.values[v];
+                let mut loads: SmallVec<[Value; 2]> = SmallVec::new();
+                for &a in &d.args {
+                    if f.as_multi(a).is_some_and(|m| m.kind == MultiKind::Load) {
+                        loads.push(a);
+                    }
+                    if let Some(o) = origin.get(&a) {
+                        loads.extend(o.iter().copied());
+                    }
+                }
+                let transparent =
+                    matches!(d.op, VOp::Proj(_) | VOp::Half(_) | VOp::Pair | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Reg(..))
+                        || matches!(d.op, VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl));
+                for &l in &loads {
+                    last.insert(l, i);
+                }
+                if transparent && !loads.is_empty() {
+                    origin.insert(v, loads);
+                }
+            }
+            for (i, &v) in block.items.iter().enumerate() {
+                let Some(m) = f.as_multi(v).filter(|m| m.kind == MultiKind::Load) else { continue };
+                let Some(&end) = last.get(&v) else { continue };
+                let clobbered = block.items[i + 1..end.max(i + 1)].iter().any(|&s| {
+                    f.as_multi(s).is_some_and(|w| w.kind == MultiKind::Store && may_alias(f, m, w) || is_fence(w))
+                });
+                self.folded_load[ix(v)] = !clobbered;
+            }
+        }
+        // A projection that is used in another block, or by an edge, needs the word itself.
+        for (b, block) in self.l.blocks.iter().enumerate() {
+            for &v in &block.items {
+                for &a in &f.values[v].args {
+                    self.unfold_if(a, b as u32);
+                }
+            }
+            for c in &block.copies {
+                self.unfold(c.src);
+            }
+            if let Some(c) = block.cond {
+                self.unfold(c);
+            }
+        }
+    }
+
+    fn unfold_if(&mut self, v: Value, block: u32) {
+        let d = &self.f.values[v];
+        if self.folded_load[ix(v)] && self.l.place[ix(v)] != block {
+            self.folded_load[ix(v)] = false;
+        }
+        if matches!(d.op, VOp::Proj(_) | VOp::Half(_) | VOp::Pair | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Reg(..) | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl))
+        {
+            for &a in &d.args {
+                self.unfold_if(a, block);
+            }
+        }
+    }
+
+    fn unfold(&mut self, v: Value) {
+        let d = &self.f.values[v];
+        self.folded_load[ix(v)] = false;
+        if matches!(d.op, VOp::Proj(_) | VOp::Half(_) | VOp::Pair | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Reg(..) | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl))
+        {
+            for &a in &d.args {
+                self.unfold(a);
+            }
+        }
+    }
+
+    /// Decides which modifiers are computed and which saturates fold.
+    fn decide(&mut self) {
+        let f = self.f;
+        for (v, d) in f.values.iter() {
+            if !self.placed(v) {
+                continue;
+            }
+            if d.op == VOp::Sat {
+                let a = d.args[0];
+                let producer = matches!(f.values[a].op, VOp::Alu(_)) && self.uses[ix(a)] == 1;
+                if producer && self.l.place[ix(a)] == self.l.place[ix(v)] {
+                    self.fold_sat[ix(a)] = true;
+                }
+                if !producer {
+                    self.storage_unless_modifier(a);
+                }
+            }
+            if let VOp::Alu(op) = d.op {
+                for (k, &a) in d.args.iter().enumerate() {
+                    let ty = slot_ty(f, v, k);
+                    let shape = op.info().shape;
+                    let movable = matches!(shape, Shape::Comp | Shape::Repl | Shape::Dot(_));
+                    self.need(a, ty, movable);
+                }
+            }
+            match d.op {
+                VOp::Multi(m) => {
+                    let m = &f.multis[m.0 as usize];
+                    for (slot, &a) in m.slots.iter().zip(&d.args) {
+                        let free = matches!(m.kind, MultiKind::Store) || m.inst.op == Opcode::KillIf;
+                        match slot {
+                            tgsi_ir::Slot::Src(k, _) if free => {
+                                let ty = m.inst.op.info().src_ty[*k as usize];
+                                self.need(a, ty, m.inst.op == Opcode::KillIf);
+                            }
+                            tgsi_ir::Slot::Src(..) | tgsi_ir::Slot::Offset(..) => self.need(a, Ty::Any, false),
+                            _ => self.need_address(a),
+                        }
+                    }
+                }
+                VOp::Reg(..) => d.args.iter().for_each(|&a| self.need_address(a)),
+                VOp::Pair | VOp::Half(_) => d.args.iter().for_each(|&a| self.need(a, Ty::D, false)),
+                VOp::Abs | VOp::Neg | VOp::INeg => {}
+                _ => {}
+            }
+        }
+        for block in &self.l.blocks {
+            for c in &block.copies {
+                self.need(c.src, Ty::Any, false);
+            }
+            if let Some(c) = block.cond {
+                self.need(c, Ty::U, false);
+            }
+        }
+        // A computed modifier reads its own operand, which may be a modifier in turn.
+        for i in (0..f.values.len()).rev() {
+            let v = tgsi_ir::value_at(i);
+            if !self.stored[i] {
+                continue;
+            }
+            let d = &f.values[v];
+            match d.op {
+                VOp::Neg | VOp::Abs => self.need(d.args[0], Ty::F, true),
+                VOp::INeg => self.need(d.args[0], Ty::I, false),
+                _ => {}
+            }
+        }
+    }
+
+    fn storage_unless_modifier(&mut self, v: Value) {
+        self.need(v, Ty::F, true);
+    }
+
+    /// Notes that a word is read as `ty`; `modifiers` says whether the operand can hold them.
+    fn need(&mut self, v: Value, ty: Ty, modifiers: bool) {
+        let d = &self.f.values[v];
+        let folds = match d.op {
+            VOp::Neg => modifiers && ty.is_float_modifier(),
+            VOp::Abs => modifiers && ty.is_float_modifier(),
+            VOp::INeg => modifiers && matches!(ty, Ty::I | Ty::U),
+            _ => return self.need_word(v),
+        };
+        if !folds {
+            self.stored[ix(v)] = true;
+            return;
+        }
+        // -|x| is one operand, |-x| was rewritten, -(-x) too.
+        let a = d.args[0];
+        let inner = &self.f.values[a];
+        match (d.op, inner.op) {
+            (VOp::Neg, VOp::Abs) => {
+                if matches!(self.f.values[inner.args[0]].op, VOp::Neg | VOp::Abs | VOp::INeg) {
+                    self.stored[ix(inner.args[0])] = true;
+                }
+                self.need_word(inner.args[0]);
+            }
+            (_, VOp::Neg | VOp::Abs | VOp::INeg) => self.stored[ix(a)] = true,
+            _ => self.need_word(a),
+        }
+    }
+
+    /// A word that is read as it is.
+    fn need_word(&mut self, v: Value) {
+        let d = &self.f.values[v];
+        match d.op {
+            VOp::Alu(Opcode::Arl | Opcode::Arr) => self.stored[ix(v)] = true,
+            VOp::Reg(..) => {
+                for &a in &d.args {
+                    self.need_address(a);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn need_address(&mut self, v: Value) {
+        let d = &self.f.values[v];
+        match d.op {
+            VOp::Alu(Opcode::Arl | Opcode::Arr) => self.need(d.args[0], Ty::Any, false),
+            _ => self.need(v, Ty::Any, false),
+        }
+    }
+
+    fn ent(&mut self, v: Value) -> Ent {
+        if self.ent[ix(v)] == NONE {
+            let d = &self.f.values[v];
+            let e = self.lir.new_ent(NONE, d.hint.lane);
+            self.ent[ix(v)] = e;
+            if d.wide {
+                let hi = self.lir.new_ent(NONE, d.hint.lane + 1);
+                self.lir.partner[e as usize] = hi;
+                self.lir.partner[hi as usize] = e;
+            }
+        }
+        self.ent[ix(v)]
+    }
+
+    /// The word a value is, without modifiers.
+    fn resolve(&mut self, v: Value) -> Ref {
+        let d = &self.f.values[v];
+        match d.op {
+            VOp::Imm(w) => Ref::Imm(w),
+            VOp::Undef(u) => Ref::Undef(u),
+            VOp::Reg(r, c) => {
+                let addrs = d.args.iter().map(|&a| self.address(a)).collect();
+                let x = self.ext(Ext { reg: r, addrs, load: NONE });
+                Ref::Ext(x, c)
+            }
+            VOp::Proj(c) if self.folded_load[ix(d.args[0])] => {
+                let load = d.args[0];
+                Ref::Ext(self.load_ext(load), c)
+            }
+            VOp::Proj(c) => {
+                let m = d.args[0];
+                let e = self.ent[ix(m)];
+                debug_assert_ne!(e, NONE, "results are numbered when their operation is met");
+                let chans = self.f.as_multi(m).map_or(0, |m| m.results);
+                Ref::Ent(e + (chans & ((1u16 << c) - 1) as u8).count_ones())
+            }
+            VOp::Half(h) => match self.resolve_wide(d.args[0]) {
+                [lo, hi] => [lo, hi][h as usize],
+            },
+            VOp::Sat if self.fold_sat[ix(d.args[0])] => Ref::Ent(self.ent(d.args[0])),
+            _ => Ref::Ent(self.ent(v)),
+        }
+    }
+
+    fn resolve_wide(&mut self, v: Value) -> [Ref; 2] {
+        let d = &self.f.values[v];
+        match d.op {
+            VOp::Pair => [self.resolve(d.args[0]), self.resolve(d.args[1])],
+            VOp::Sat if self.fold_sat[ix(d.args[0])] => {
+                let e = self.ent(d.args[0]);
+                [Ref::Ent(e), Ref::Ent(e + 1)]
+            }
+            _ => {
+                let e = self.ent(v);
+                [Ref::Ent(e), Ref::Ent(e + 1)]
+            }
+        }
+    }
+
+    fn ext(&mut self, x: Ext) -> u32 {
+        let exts = &mut self.lir.exts;
+        *self.ext_ids.entry(x.clone()).or_insert_with(|| {
+            exts.push(x);
+            exts.len() as u32 - 1
+        })
+    }
+
+    /// The external register of a folded load.
+    fn load_ext(&mut self, load: Value) -> u32 {
+        let m = self.f.as_multi(load).expect("a load");
+        let reg = tgsi_ir::lift::reg_ref(&m.inst.srcs[0].reg);
+        let args = self.f.values[load].args.clone();
+        let addrs = args.iter().map(|&a| self.address(a)).collect();
+        // The register is not in the function's table: number it behind that table's end by value.
+        let id = self.load_reg(reg);
+        self.ext(Ext { reg: id, addrs, load: ix(load) as u32 })
+    }
+
+    fn load_reg(&mut self, reg: tgsi_ir::RegRef) -> RegId {
+        let at = self.f.regs.iter().position(|r| *r == reg);
+        match at {
+            Some(i) => RegId(i as u32),
+            None => {
+                let extra = &mut self.lir.extra_regs;
+                let i = extra.iter().position(|r| *r == reg).unwrap_or_else(|| {
+                    extra.push(reg);
+                    extra.len() - 1
+                });
+                RegId((self.f.regs.len() + i) as u32)
+            }
+        }
+    }
+
+    fn address(&mut self, v: Value) -> Address {
+        let d = &self.f.values[v];
+        match d.op {
+            VOp::Alu(op @ (Opcode::Arl | Opcode::Arr)) => Address { op, r: self.resolve(d.args[0]) },
+            _ => Address { op: Opcode::Uarl, r: self.resolve(v) },
+        }
+    }
+
+    /// An operand with its modifiers.
+    fn operand(&mut self, v: Value, pos: u8) -> Opnd {
+        let mut o = Opnd { r: Ref::Imm(0), neg: false, abs: false, pos };
+        let mut v = v;
+        while !self.stored[ix(v)] {
+            let d = &self.f.values[v];
+            match d.op {
+                VOp::Neg | VOp::INeg => o.neg = !o.neg,
+                VOp::Abs => o.abs = true,
+                _ => break,
+            }
+            v = d.args[0];
+        }
+        o.r = self.resolve(v);
+        o
+    }
+
+    fn run(&mut self) {
+        let f = self.f;
+        let mut pos = 0;
+        for block in &self.l.blocks {
+            let mut out = LirBlock { start: pos, ..LirBlock::default() };
+            for &p in &block.phis {
+                let e = self.ent(p);
+                out.phis.push(e);
+            }
+            pos += 2;
+            let id = self.lir.blocks.len() as u32;
+            for &v in &block.items {
+                let d = &f.values[v];
+                let made = match d.op {
+                    VOp::Alu(Opcode::Arl | Opcode::Arr) if !self.stored[ix(v)] => None,
+                    VOp::Alu(op) => Some(self.alu(v, op)),
+                    VOp::Neg | VOp::Abs | VOp::INeg if self.stored[ix(v)] => Some(self.modifier(v)),
+                    VOp::Sat if !self.fold_sat[ix(d.args[0])] => Some(self.modifier(v)),
+                    VOp::Multi(_) if !self.folded_load[ix(v)] => Some(self.whole(v)),
+                    _ => None,
+                };
+                if let Some(mut node) = made {
+                    node.block = id;
+                    node.pos = pos;
+                    node.hint = d.hint;
+                    let nid = self.lir.nodes.len() as NodeId;
+                    for &e in &node.dst {
+                        self.lir.def[e as usize] = nid;
+                    }
+                    out.nodes.push(nid);
+                    self.lir.nodes.push(node);
+                    pos += 2;
+                }
+            }
+            for c in &block.copies {
+                let dst = match c.dst {
+                    CopyDst::Phi(p) => self.ent(p),
+                    CopyDst::Output(k) => self.output(k),
+                };
+                let src = self.resolve(c.src);
+                out.moves.push(EdgeMove { dst, src });
+            }
+            out.cond = block.cond.map(|c| self.resolve(c));
+            pos += 4;
+            out.end = pos;
+            self.lir.blocks.push(out);
+        }
+    }
+
+    fn output(&mut self, k: u32) -> Ent {
+        let place = self.f.outputs[k as usize];
+        if let Some(&e) = self.lir.output_ents.get(&k) {
+            return e;
+        }
+        let e = self.lir.new_ent(NONE, place.1);
+        self.lir.output[e as usize] = Some(place);
+        self.lir.output_ents.insert(k, e);
+        e
+    }
+
+    fn node(&self, what: What) -> Node {
+        Node {
+            what,
+            sat: false,
+            precise: false,
+            block: 0,
+            pos: 0,
+            hint: LaneHint { inst: 0, lane: 0, depth: 0 },
+            dst: SmallVec::new(),
+            dst_chan: SmallVec::new(),
+            first: self.lir.opnds.len() as u32,
+            lens: SmallVec::new(),
+            addrs: SmallVec::new(),
+        }
+    }
+
+    fn alu(&mut self, v: Value, op: Opcode) -> Node {
+        let f = self.f;
+        let d = &f.values[v];
+        let info = op.info();
+        let mut opnds: SmallVec<[Opnd; 8]> = SmallVec::new();
+        let mut lens: SmallVec<[u8; 5]> = SmallVec::new();
+        let per = if let Shape::Dot(n) = info.shape { n as usize } else { 1 };
+        for (k, &a) in d.args.iter().enumerate() {
+            if f.values[a].wide {
+                let [lo, hi] = self.resolve_wide(a);
+                opnds.push(Opnd { r: lo, neg: false, abs: false, pos: 0 });
+                opnds.push(Opnd { r: hi, neg: false, abs: false, pos: 1 });
+                lens.push(2);
+            } else {
+                opnds.push(self.operand(a, (k % per) as u8));
+                if k % per == per - 1 {
+                    lens.push(per as u8);
+                }
+            }
+        }
+        let mut n = self.node(What::Alu(op));
+        n.lens = lens;
+        self.lir.opnds.extend(opnds);
+        n.precise = d.precise;
+        n.sat = self.fold_sat[ix(v)];
+        let e = self.ent(v);
+        n.dst.push(e);
+        if d.wide {
+            n.dst.push(e + 1);
+        }
+        n
+    }
+
+    /// A modifier that is computed: MOV with the modifier, INEG, MOV_SAT.
+    fn modifier(&mut self, v: Value) -> Node {
+        let f = self.f;
+        let d = &f.values[v];
+        let a = d.args[0];
+        if d.wide {
+            // A saturate that could not join its producer: x * 1.0 would round NaN payloads only, but
+            // the clamp of a double needs an operation that carries it.
+            let [lo, hi] = self.resolve_wide(a);
+            let mut n = self.node(What::Alu(Opcode::Dmax));
+            for r in [lo, hi, lo, hi] {
+                self.lir.opnds.push(Opnd { r, neg: false, abs: false, pos: 0 });
+            }
+            n.lens = [2u8, 2].into_iter().collect();
+            n.sat = true;
+            let e = self.ent(v);
+            n.dst = [e, e + 1].into_iter().collect();
+            return n;
+        }
+        let mut n = self.node(What::Alu(if d.op == VOp::INeg { Opcode::Ineg } else { Opcode::Mov }));
+        let mut o = self.operand(a, 0);
+        match d.op {
+            VOp::Neg => o.neg = !o.neg,
+            VOp::Abs => {
+                o.abs = true;
+                o.neg = false;
+            }
+            VOp::Sat => n.sat = true,
+            _ => {}
+        }
+        self.lir.opnds.push(o);
+        n.lens.push(1);
+        let e = self.ent(v);
+        n.dst.push(e);
+        n
+    }
+
+    fn whole(&mut self, v: Value) -> Node {
+        let f = self.f;
+        let d = &f.values[v];
+        let m = f.as_multi(v).expect("a multi-result value");
+        let mut groups: [SmallVec<[Opnd; 4]>; 6] = Default::default();
+        let mut addrs: SmallVec<[(tgsi_ir::Slot, Address); 1]> = SmallVec::new();
+        for (slot, &a) in m.slots.iter().zip(&d.args) {
+            match *slot {
+                tgsi_ir::Slot::Src(k, c) => {
+                    let o = self.operand(a, c);
+                    groups[k as usize].push(o);
+                }
+                tgsi_ir::Slot::Offset(k, c) => {
+                    // Offsets follow the sources.
+                    let o = self.operand(a, c);
+                    groups[(m.inst.srcs.len() + k as usize).min(5)].push(o);
+                }
+                s => {
+                    let address = self.address(a);
+                    addrs.push((s, address));
+                }
+            }
+        }
+        let mut n = self.node(What::Multi(v));
+        let count = (m.inst.srcs.len() + m.inst.offsets.len()).min(6);
+        for g in &groups[..count] {
+            n.lens.push(g.len() as u8);
+            self.lir.opnds.extend(g.iter().copied());
+        }
+        n.addrs = addrs;
+        n.precise = d.precise;
+        n.sat = m.inst.sat;
+        let chans = m.results;
+        let mut first = NONE;
+        for c in (0..8u8).filter(|c| chans >> c & 1 != 0) {
+            let e = self.lir.new_ent(NONE, c & 3);
+            if first == NONE {
+                first = e;
+            }
+            n.dst.push(e);
+            n.dst_chan.push(c);
+        }
+        self.ent[ix(v)] = first;
+        n
+    }
+}
+
+/// Whether a store may change what a load reads.
+pub fn may_alias(f: &Function, load: &Multi, store: &Multi) -> bool {
+    let a = &load.inst.srcs[0].reg;
+    let b = &store.inst.dsts[0].reg;
+    regs_may_alias(f, a, b)
+}
+
+/// Whether two memory registers may be the same.
+pub fn regs_may_alias(f: &Function, a: &tgsi::Register, b: &tgsi::Register) -> bool {
+    if a.file != b.file {
+        return false;
+    }
+    if a.file == File::Temp {
+        let array = |r: &tgsi::Register| {
+            f.arrays.iter().position(|x| {
+                if r.index.addr.is_some() {
+                    x.2 == r.index.array
+                } else {
+                    x.0 <= r.index.base && r.index.base <= x.1
+                }
+            })
+        };
+        if array(a) != array(b) {
+            return false;
+        }
+    }
+    if a.is_indirect() || b.is_indirect() {
+        return true;
+    }
+    a.index.base == b.index.base && a.dim.map(|d| d.base) == b.dim.map(|d| d.base)
+}
+
+/// Whether memory that other invocations see may change here.
+pub fn is_fence(m: &Multi) -> bool {
+    matches!(m.inst.op, Opcode::Barrier | Opcode::Membar | Opcode::Emit | Opcode::Endprim)
+}
