@@ -2,4 +2,5 @@
 
 pub mod lir;
 pub mod live;
+pub mod pack;
 pub mod webs;

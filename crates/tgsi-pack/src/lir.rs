@@ -538,7 +538,7 @@ impl Build<'_> {
                 let m = d.args[0];
                 let e = self.ent[ix(m)];
                 debug_assert_ne!(e, NONE, "results are numbered when their operation is met");
-                let chans = self.f.as_multi(m).map_or(0, |m| m.results);
+                let chans = self.f.as_multi(m).map_or(0, result_chans);
                 Ref::Ent(e + (chans & ((1u16 << c) - 1) as u8).count_ones())
             }
             VOp::Half(h) => match self.resolve_wide(d.args[0]) {
@@ -801,7 +801,7 @@ impl Build<'_> {
         n.addrs = addrs;
         n.precise = d.precise;
         n.sat = m.inst.sat;
-        let chans = m.results;
+        let chans = result_chans(m);
         let mut first = NONE;
         for c in (0..8u8).filter(|c| chans >> c & 1 != 0) {
             let e = self.lir.new_ent(NONE, c & 3);
@@ -813,6 +813,17 @@ impl Build<'_> {
         }
         self.ent[ix(v)] = first;
         n
+    }
+}
+
+/// The result channels that an operation writes: all its masks say, wanted or not.
+pub fn result_chans(m: &Multi) -> u8 {
+    match m.kind {
+        MultiKind::Load => m.results,
+        MultiKind::Store => 0,
+        _ => m.inst.dsts.iter().enumerate().fold(0, |a, (k, d)| {
+            a | if tgsi::usage::is_resource(d.reg.file) { 0 } else { d.mask << (4 * k) }
+        }),
     }
 }
 

@@ -141,7 +141,10 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
         }
         for m in &block.moves {
             lir.ref_reads(m.src, &mut |e| reads.push((e, b, block.end - 1)));
-            if lir.output[m.dst as usize].is_some() {
+            if block.cond.is_some() {
+                // Copies in front of a SWITCH: the selector is read behind them.
+                writes.push((m.dst, b, block.end - 2));
+            } else if lir.output[m.dst as usize].is_some() {
                 // An output is complete at the end of its edge.
                 writes.push((m.dst, b, block.end - 1));
             }

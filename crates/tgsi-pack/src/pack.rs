@@ -1,0 +1,362 @@
+//! The packer: which lanes share an instruction and which words share a register.
+//!
+//! Swizzles are free, so only co-residence matters: the lanes of one operand must
+//! stand in one register with one modifier, the results of one instruction in one
+//! register. Registers are classes of webs in a union-find with capacity four.
+//!
+//! The packer starts from the source's own instructions as packs. It unites the
+//! classes that packs, dot products and fetches ask for, splits packs or inserts
+//! copies where that is impossible, and then merges isomorphic packs as long as no
+//! dependence forbids it. Every merge saves one instruction; nothing costs one that
+//! the source did not pay.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tgsi::Opcode;
+use tgsi_ir::Function;
+use tgsi_ir::layout::Layout;
+
+use crate::lir::{Ent, Lir, NONE, Node, NodeId, Opnd, Ref, What, packs};
+use crate::webs::Webs;
+
+mod constrain;
+mod dag;
+mod merge;
+
+/// Number of a pack.
+pub type PackId = u32;
+
+/// One instruction to be: lanes of one key.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    /// Block.
+    pub block: u32,
+    /// Its lanes.
+    pub nodes: SmallVec<[NodeId; 4]>,
+    /// A store that this pack writes through: its results go to memory directly.
+    pub store: NodeId,
+    /// Merged into another pack.
+    pub dead: bool,
+    /// Reference position of the first lane.
+    pub pos: u32,
+}
+
+/// What a register class is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A temporary to be numbered.
+    Temp,
+    /// An output register.
+    Out(i32),
+}
+
+/// Webs that share a register.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its webs, in the order they joined.
+    pub webs: SmallVec<[u32; 4]>,
+    /// Kind of register.
+    pub kind: Kind,
+}
+
+/// Options of one packing run.
+#[derive(Clone, Copy, Debug)]
+pub struct PackOptions {
+    /// Perturbs priorities; 0 = none.
+    pub seed: u64,
+    /// Merge packs across source instructions.
+    pub merge: bool,
+    /// How far apart, in reference positions, lanes of one pack may be.
+    pub reach: u32,
+    /// No immediate may be a texture coordinate, no integer lane an output: virglrenderer.
+    pub virgl: bool,
+}
+
+/// Where all lanes of an operand stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Home {
+    /// Anything: uninitialised words only.
+    Any,
+    /// Immediates.
+    Imm,
+    /// An external register.
+    Ext(u32),
+    /// A register class.
+    Class(u32),
+}
+
+/// The state and result of packing.
+#[derive(Clone, Debug)]
+pub struct Packing {
+    /// Nodes, copies included.
+    pub lir: Lir,
+    /// Webs, copies included.
+    pub webs: Webs,
+    /// Packs.
+    pub packs: Vec<Pack>,
+    /// Packs of each block in reference order (dead ones included).
+    pub blocks: Vec<Vec<PackId>>,
+    /// Classes by web; see [`Packing::class`].
+    pub classes: Vec<Class>,
+    parent: Vec<u32>,
+    /// Undo log of unions: child, parent, former length of the parent.
+    log: Vec<(u32, u32, usize)>,
+    /// Pack of each node.
+    pub pack_of: Vec<PackId>,
+    /// Dependences inside blocks: predecessors of each node.
+    pub preds: Vec<SmallVec<[NodeId; 4]>>,
+    /// Copies of words that exist, by block: (block, word as a reference) to words.
+    copies: FxHashMap<(u32, Ref), SmallVec<[Ent; 1]>>,
+}
+
+/// Packs a program.
+pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &PackOptions) -> Packing {
+    let mut p = Packing {
+        lir: lir.clone(),
+        webs: webs.clone(),
+        packs: Vec::new(),
+        blocks: vec![Vec::new(); lir.blocks.len()],
+        classes: Vec::new(),
+        parent: Vec::new(),
+        log: Vec::new(),
+        pack_of: vec![NONE; lir.nodes.len()],
+        preds: Vec::new(),
+        copies: FxHashMap::default(),
+    };
+    for e in 0..lir.ents {
+        p.add_class(e);
+    }
+    p.edge_copies();
+    p.initial();
+    p.constrain(f, options);
+    p.dependences(f);
+    p.fold_stores(f, layout);
+    if options.merge {
+        p.merge_all(f, options);
+    }
+    p
+}
+
+impl Packing {
+    fn add_class(&mut self, e: Ent) {
+        let kind = match self.webs.out.get(e as usize).copied().flatten() {
+            Some((r, _)) => Kind::Out(r),
+            None => Kind::Temp,
+        };
+        self.parent.push(e);
+        self.classes.push(Class { webs: [e].into_iter().collect(), kind });
+    }
+
+    /// The class of a word.
+    pub fn class(&self, e: Ent) -> u32 {
+        let mut c = self.webs.find(e);
+        while self.parent[c as usize] != c {
+            c = self.parent[c as usize];
+        }
+        c
+    }
+
+    /// Where a word stands.
+    pub fn home(&self, r: Ref) -> Home {
+        match r {
+            Ref::Imm(_) => Home::Imm,
+            Ref::Undef(_) => Home::Any,
+            Ref::Ext(x, _) => Home::Ext(x),
+            Ref::Ent(e) => Home::Class(self.class(e)),
+        }
+    }
+
+    /// Whether the words of a class could be given channels.
+    fn feasible(&self, webs: &[u32]) -> bool {
+        if webs.len() > 4 {
+            return false;
+        }
+        let plain = webs.iter().all(|&w| {
+            self.webs.pin[w as usize].is_none() && self.webs.partner[w as usize] == NONE
+        });
+        plain || self.seat(webs, 0, 0, &mut [0; 4])
+    }
+
+    /// Tries to give channels to `webs[i..]`.
+    fn seat(&self, webs: &[u32], i: usize, taken: u8, chans: &mut [u8; 4]) -> bool {
+        let Some(&w) = webs.get(i) else {
+            return true;
+        };
+        let partner = self.webs.partner[w as usize];
+        let partner = if partner == NONE { NONE } else { self.webs.find(partner) };
+        for c in 0..4u8 {
+            if taken >> c & 1 != 0 || self.webs.pin[w as usize].is_some_and(|p| p != c) {
+                continue;
+            }
+            if partner != NONE {
+                if (c & 1 == 1) != self.webs.high[w as usize] {
+                    continue;
+                }
+                let at = webs[..i].iter().position(|&x| x == partner);
+                let ok = match at {
+                    Some(j) => chans[j] == c ^ 1,
+                    // The partner may still come, in this class or its own place beside this word.
+                    None => taken >> (c ^ 1) & 1 == 0,
+                };
+                if !ok {
+                    continue;
+                }
+            } else if webs[..i].iter().zip(chans.iter()).any(|(&x, &d)| {
+                // The seat beside half of a 64-bit value belongs to the other half.
+                self.webs.partner[x as usize] != NONE && d == c ^ 1
+            }) {
+                continue;
+            }
+            chans[i] = c;
+            if self.seat(webs, i + 1, taken | 1 << c, chans) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Unites two classes if their words fit into one register.
+    fn unite(&mut self, a: u32, b: u32) -> bool {
+        if a == b {
+            return true;
+        }
+        if self.classes[a as usize].kind != self.classes[b as usize].kind {
+            return false;
+        }
+        if self.classes[a as usize].webs.len() + self.classes[b as usize].webs.len() > 4 {
+            return false;
+        }
+        let mut all = self.classes[a as usize].webs.clone();
+        all.extend(self.classes[b as usize].webs.iter().copied());
+        if !self.feasible(&all) {
+            return false;
+        }
+        self.log.push((b, a, self.classes[a as usize].webs.len()));
+        self.parent[b as usize] = a;
+        self.classes[a as usize].webs = all;
+        true
+    }
+
+    fn undo(&mut self, mark: usize) {
+        while self.log.len() > mark {
+            let (child, parent, len) = self.log.pop().expect("longer than mark");
+            self.parent[child as usize] = child;
+            self.classes[parent as usize].webs.truncate(len);
+        }
+    }
+
+    /// Unites the homes of several words; `None` if they cannot stand in one register.
+    fn unite_refs(&mut self, refs: &[Ref]) -> Option<Home> {
+        let mut home = Home::Any;
+        let mark = self.log.len();
+        for &r in refs {
+            home = match (home, self.home(r)) {
+                (h, Home::Any) => h,
+                (Home::Any, h) => h,
+                (a, b) if a == b => a,
+                (Home::Class(a), Home::Class(b)) if self.unite(a, b) => Home::Class(a),
+                _ => {
+                    self.undo(mark);
+                    return None;
+                }
+            };
+        }
+        Some(home)
+    }
+
+    /// The words of source `k` of each lane of a pack.
+    fn slot(&self, pack: &Pack, k: usize) -> SmallVec<[Opnd; 8]> {
+        pack.nodes.iter().flat_map(|&n| self.source(n, k).iter().copied()).collect()
+    }
+
+    /// The words of source `k` of a node.
+    pub fn source(&self, n: NodeId, k: usize) -> &[Opnd] {
+        let node = &self.lir.nodes[n as usize];
+        let at = node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>();
+        &self.lir.opnds[at..at + node.lens[k] as usize]
+    }
+
+    /// Adds a node to a block as a pack of its own.
+    fn add_node(&mut self, mut node: Node, opnds: &[Opnd]) -> NodeId {
+        node.first = self.lir.opnds.len() as u32;
+        self.lir.opnds.extend(opnds);
+        let id = self.lir.nodes.len() as NodeId;
+        let (block, pos) = (node.block, node.pos);
+        self.lir.nodes.push(node);
+        self.pack_of.push(self.packs.len() as PackId);
+        self.packs.push(Pack {
+            block,
+            nodes: [id].into_iter().collect(),
+            store: NONE,
+            dead: false,
+            pos,
+        });
+        id
+    }
+
+    /// A new word with its own web and class.
+    fn fresh(&mut self, def: NodeId, lane: u8) -> Ent {
+        let e = self.lir.new_ent(def, lane);
+        self.webs.push();
+        self.add_class(e);
+        e
+    }
+
+    /// A MOV node of one word at a position.
+    fn mov(&self, block: u32, pos: u32, dst: Ent, like: &Node) -> Node {
+        Node {
+            what: What::Alu(Opcode::Mov),
+            sat: false,
+            precise: false,
+            block,
+            pos,
+            hint: like.hint,
+            dst: [dst].into_iter().collect(),
+            dst_chan: SmallVec::new(),
+            first: 0,
+            lens: [1].into_iter().collect(),
+            addrs: SmallVec::new(),
+        }
+    }
+
+    /// Whether the lanes of a node may be packed.
+    fn packable(&self, n: NodeId) -> bool {
+        let node = &self.lir.nodes[n as usize];
+        match node.what {
+            What::Alu(op) => packs(op) && !narrows(op),
+            What::Multi(_) => false,
+        }
+    }
+
+    /// What must agree for two nodes to share an instruction.
+    pub fn key(&self, n: NodeId) -> u64 {
+        let node = &self.lir.nodes[n as usize];
+        let What::Alu(op) = node.what else { return u64::MAX };
+        let mut key = (op as u64) << 16 | u64::from(node.sat) << 15 | u64::from(node.precise) << 14;
+        for k in 0..node.lens.len() {
+            let o = self.source(n, k)[0];
+            if !matches!(o.r, Ref::Undef(_)) {
+                key |= (u64::from(o.neg) | u64::from(o.abs) << 1) << (2 * k);
+            }
+        }
+        key
+    }
+}
+
+/// Whether an operation takes 64-bit operands to 32-bit results: its channels follow
+/// rules of their own, so its lanes are not chosen freely.
+pub fn narrows(op: Opcode) -> bool {
+    let info = op.info();
+    !info.dst_ty.is_wide() && info.src_ty.iter().any(|t| t.is_wide())
+}
+
+/// Whether the first two operands may be exchanged lane by lane, bit for bit.
+pub fn commutes(op: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        op,
+        Add | Mul | Mad | Fma | And | Or | Xor | Uadd | Umul | Umad | Umax | Umin | Imax | Imin | Useq | Usne
+            | Fseq | Fsne | Seq | Sne | ImulHi | UmulHi | Dadd | Dmul | Dmad | U64add | U64mul | U64min | U64max
+            | I64min | I64max
+    )
+}

@@ -1,0 +1,588 @@
+//! First packs, and what operands demand of registers.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tgsi::{Opcode, Shape};
+use tgsi_ir::Function;
+
+use super::{Home, Kind, Pack, PackId, PackOptions, Packing, narrows};
+use crate::lir::{Ent, NONE, NodeId, Opnd, Ref, What};
+
+impl Packing {
+    /// Makes MOV nodes of the edge copies that did not vanish, swaps broken by a word between.
+    pub(super) fn edge_copies(&mut self) {
+        self.settle_undefined();
+        for b in 0..self.lir.blocks.len() {
+            let mut moves: Vec<(Ent, Ref)> = Vec::new();
+            for m in &self.lir.blocks[b].moves {
+                let same = matches!(m.src, Ref::Ent(s) if self.webs.find(s) == self.webs.find(m.dst));
+                if !same && !matches!(m.src, Ref::Undef(_)) {
+                    moves.push((m.dst, m.src));
+                }
+            }
+            if moves.is_empty() {
+                continue;
+            }
+            let end = self.lir.blocks[b].end;
+            let like = self.lir.blocks[b].nodes.last().copied();
+            let hint = like.map(|n| self.lir.nodes[n as usize].clone());
+            let like = hint.unwrap_or_else(|| self.blank());
+            // Who writes each web.
+            let writer: FxHashMap<u32, usize> =
+                moves.iter().enumerate().map(|(i, m)| (self.webs.find(m.0), i)).collect();
+            let mut broken = vec![false; moves.len()];
+            for i in 0..moves.len() {
+                // Follow "my source is overwritten by" until it ends or comes back.
+                let mut at = i;
+                let cycle = loop {
+                    let Ref::Ent(s) = moves[at].1 else { break false };
+                    let Some(&next) = writer.get(&self.webs.find(s)) else { break false };
+                    if broken[next] {
+                        break false;
+                    }
+                    if next == i {
+                        break true;
+                    }
+                    if next < i {
+                        break false;
+                    }
+                    at = next;
+                };
+                broken[i] = cycle;
+            }
+            for (i, &(dst, src)) in moves.iter().enumerate() {
+                let mut src = src;
+                if broken[i] {
+                    let t = self.fresh(NONE, self.lir.lane[dst as usize]);
+                    let node = self.mov(b as u32, end - 3, t, &like);
+                    let id = self.add_node(node, &[plain(src)]);
+                    self.lir.def[t as usize] = id;
+                    self.blocks[b].push(self.pack_of[id as usize]);
+                    src = Ref::Ent(t);
+                }
+                let node = self.mov(b as u32, end - 2, dst, &like);
+                let id = self.add_node(node, &[plain(src)]);
+                self.blocks[b].push(self.pack_of[id as usize]);
+            }
+        }
+    }
+
+    fn blank(&self) -> crate::lir::Node {
+        crate::lir::Node {
+            what: What::Alu(Opcode::Mov),
+            sat: false,
+            precise: false,
+            block: 0,
+            pos: 0,
+            hint: tgsi_ir::LaneHint { inst: 0, lane: 0, depth: 0 },
+            dst: SmallVec::new(),
+            dst_chan: SmallVec::new(),
+            first: 0,
+            lens: SmallVec::new(),
+            addrs: SmallVec::new(),
+        }
+    }
+
+    /// An uninitialised word is one unknown word everywhere. Where a single reader (or a
+    /// single web) sees it, any word will do; otherwise all readers get the same: zero.
+    fn settle_undefined(&mut self) {
+        let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut shared: FxHashSet<u32> = FxHashSet::default();
+        let mut note = |u: u32, who: u32| {
+            if seen.insert(u, who).is_some_and(|old| old != who) {
+                shared.insert(u);
+            }
+        };
+        for (i, n) in self.lir.nodes.iter().enumerate() {
+            for o in self.lir.words(n) {
+                if let Ref::Undef(u) = o.r {
+                    note(u, NONE - 1 - i as u32);
+                }
+            }
+        }
+        for b in &self.lir.blocks {
+            for m in &b.moves {
+                if let Ref::Undef(u) = m.src {
+                    note(u, self.webs.find(m.dst));
+                }
+            }
+            if let Some(Ref::Undef(u)) = b.cond {
+                note(u, NONE);
+            }
+        }
+        let fix = |r: &mut Ref| {
+            if matches!(r, Ref::Undef(u) if shared.contains(u)) {
+                *r = Ref::Imm(0);
+            }
+        };
+        // A node that reads one unknown word in two lanes must see it twice.
+        let mut twice: Vec<usize> = Vec::new();
+        for (i, n) in self.lir.nodes.iter().enumerate() {
+            let undefined = self.lir.words(n).iter().filter(|o| matches!(o.r, Ref::Undef(_))).count();
+            if undefined > 1 {
+                twice.push(i);
+            }
+        }
+        for i in twice {
+            let n = &self.lir.nodes[i];
+            let len: usize = n.lens.iter().map(|&l| l as usize).sum();
+            let first = n.first as usize;
+            for o in &mut self.lir.opnds[first..first + len] {
+                if matches!(o.r, Ref::Undef(_)) {
+                    o.r = Ref::Imm(0);
+                }
+            }
+        }
+        self.lir.opnds.iter_mut().for_each(|o| fix(&mut o.r));
+        for b in &mut self.lir.blocks {
+            b.moves.iter_mut().for_each(|m| fix(&mut m.src));
+            b.cond.iter_mut().for_each(fix);
+        }
+        for x in &mut self.lir.exts {
+            x.addrs.iter_mut().for_each(|a| {
+                if matches!(a.r, Ref::Undef(_)) {
+                    a.r = Ref::Imm(0);
+                }
+            });
+        }
+    }
+
+    /// One pack for the lanes of each source instruction.
+    pub(super) fn initial(&mut self) {
+        for b in 0..self.lir.blocks.len() {
+            let mut open: FxHashMap<(u32, u64), PackId> = FxHashMap::default();
+            let nodes = self.lir.blocks[b].nodes.clone();
+            let mut list: Vec<PackId> = Vec::with_capacity(nodes.len());
+            for n in nodes {
+                let key = (self.lir.nodes[n as usize].hint.inst, self.key(n));
+                if self.packable(n) {
+                    if let Some(&p) = open.get(&key) {
+                        if self.room(p, n) {
+                            self.packs[p as usize].nodes.push(n);
+                            self.pack_of[n as usize] = p;
+                            continue;
+                        }
+                    }
+                    open.insert(key, self.packs.len() as PackId);
+                }
+                self.pack_of[n as usize] = self.packs.len() as PackId;
+                list.push(self.packs.len() as PackId);
+                self.packs.push(Pack {
+                    block: b as u32,
+                    nodes: [n].into_iter().collect(),
+                    store: NONE,
+                    dead: false,
+                    pos: self.lir.nodes[n as usize].pos,
+                });
+            }
+            // Edge copies stand behind everything.
+            list.append(&mut self.blocks[b]);
+            self.blocks[b] = list;
+        }
+    }
+
+    /// Whether a lane fits into a pack by count and destination.
+    fn room(&self, p: PackId, n: NodeId) -> bool {
+        let pack = &self.packs[p as usize];
+        let width = self.lir.nodes[n as usize].dst.len();
+        if (pack.nodes.len() + 1) * width > 4 {
+            return false;
+        }
+        let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst[0]);
+        // A lane may not read what an earlier lane of the pack computes.
+        let reads_lane = {
+            let mut found = false;
+            self.lir.reads(&self.lir.nodes[n as usize], &mut |e| {
+                found |= pack.nodes.contains(&self.lir.def[e as usize]);
+            });
+            found
+        };
+        !reads_lane && pack.nodes.iter().all(|&m| web(m) != web(n))
+    }
+
+    /// Unites classes as packs, whole instructions and operands demand.
+    pub(super) fn constrain(&mut self, f: &Function, options: &PackOptions) {
+        for e in 0..self.lir.ents {
+            let w = self.webs.find(e);
+            let partner = self.webs.partner[w as usize];
+            if partner != NONE {
+                let (a, b) = (self.class(w), self.class(partner));
+                self.unite(a, b);
+            }
+        }
+        let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
+        for &p in &all {
+            let n = self.packs[p as usize].nodes[0];
+            let rigid = match self.lir.nodes[n as usize].what {
+                What::Multi(_) => true,
+                What::Alu(op) => narrows(op),
+            };
+            let wide = self.lir.nodes[n as usize].dst.len() > 1;
+            if rigid || wide {
+                self.unite_results(p);
+            }
+        }
+        for &p in &all {
+            self.unite_lanes(p);
+        }
+        for &p in &all {
+            let mut i = 0;
+            // Packs may grow in number while lanes are detached, not in lanes.
+            while let Some(&n) = self.packs[p as usize].nodes.get(i) {
+                self.demand(f, n, options);
+                i += 1;
+            }
+        }
+        let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
+        for &p in &all {
+            self.split(p);
+        }
+        for b in 0..self.blocks.len() {
+            let packs = &self.packs;
+            self.blocks[b].sort_by_key(|&p| (packs[p as usize].pos, p));
+        }
+    }
+
+    /// All results of a whole instruction in one register; else it gets words of its own and copies.
+    fn unite_results(&mut self, p: PackId) {
+        let n = self.packs[p as usize].nodes[0];
+        // Two destinations are two registers.
+        for d in 0..2u8 {
+            let node = &self.lir.nodes[n as usize];
+            let words: SmallVec<[Ref; 4]> = if node.dst_chan.is_empty() {
+                if d == 1 {
+                    break;
+                }
+                node.dst.iter().map(|&e| Ref::Ent(e)).collect()
+            } else {
+                let ends = node.dst.iter().zip(&node.dst_chan);
+                ends.filter(|x| x.1 / 4 == d).map(|x| Ref::Ent(*x.0)).collect()
+            };
+            let mut webs: SmallVec<[u32; 4]> = words.iter().map(|r| self.home_web(*r)).collect();
+            let count = webs.len();
+            webs.sort_unstable();
+            webs.dedup();
+            if webs.len() < count || words.len() > 1 && self.unite_refs(&words).is_none() {
+                self.detach(n);
+                return;
+            }
+        }
+    }
+
+    fn home_web(&self, r: Ref) -> u32 {
+        match r {
+            Ref::Ent(e) => self.webs.find(e),
+            _ => NONE,
+        }
+    }
+
+    /// Gives a node fresh result words and copies them to the old ones behind it.
+    fn detach(&mut self, n: NodeId) {
+        let node = self.lir.nodes[n as usize].clone();
+        let mut fresh: SmallVec<[Ent; 4]> = SmallVec::new();
+        for (i, &old) in node.dst.iter().enumerate() {
+            let e = self.fresh(n, self.lir.lane[old as usize]);
+            if let Some(&c) = node.dst_chan.get(i) {
+                self.webs.pin[e as usize] = Some(c & 3);
+            }
+            fresh.push(e);
+        }
+        if node.dst_chan.is_empty() && fresh.len() == 2 {
+            self.pair_up(fresh[0], fresh[1]);
+        }
+        let words: SmallVec<[Ref; 4]> = fresh.iter().map(|&e| Ref::Ent(e)).collect();
+        for half in [false, true] {
+            let part: SmallVec<[Ref; 4]> = words
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| node.dst_chan.get(*i).is_some_and(|&c| c >= 4) == half)
+                .map(|x| *x.1)
+                .collect();
+            self.unite_refs(&part);
+        }
+        for (i, &old) in node.dst.iter().enumerate() {
+            let copy = self.mov(node.block, node.pos + 1, old, &node);
+            let id = self.add_node(copy, &[plain(Ref::Ent(fresh[i]))]);
+            self.blocks[node.block as usize].push(self.pack_of[id as usize]);
+            self.lir.def[old as usize] = id;
+        }
+        self.lir.nodes[n as usize].dst = fresh.iter().copied().collect();
+    }
+
+    fn pair_up(&mut self, lo: Ent, hi: Ent) {
+        let (l, h) = (self.webs.find(lo), self.webs.find(hi));
+        self.webs.partner[l as usize] = hi;
+        self.webs.partner[h as usize] = lo;
+        self.webs.high[l as usize] = false;
+        self.webs.high[h as usize] = true;
+    }
+
+    /// The results of a pack in one register; lanes that do not fit become packs of their own.
+    fn unite_lanes(&mut self, p: PackId) {
+        if self.packs[p as usize].nodes.len() < 2 {
+            return;
+        }
+        self.regroup(p, |s, a, b| {
+            let x = Ref::Ent(s.lir.nodes[a as usize].dst[0]);
+            let y = Ref::Ent(s.lir.nodes[b as usize].dst[0]);
+            s.unite_refs(&[x, y]).is_some()
+        });
+    }
+
+    /// Splits a pack into groups of lanes that `join` accepts together with the first of their group.
+    fn regroup(&mut self, p: PackId, mut join: impl FnMut(&mut Self, NodeId, NodeId) -> bool) {
+        let nodes = std::mem::take(&mut self.packs[p as usize].nodes);
+        let mut groups: SmallVec<[SmallVec<[NodeId; 4]>; 4]> = SmallVec::new();
+        for n in nodes {
+            let at = (0..groups.len()).find(|&g| join(self, groups[g][0], n));
+            match at {
+                Some(g) => groups[g].push(n),
+                None => groups.push([n].into_iter().collect()),
+            }
+        }
+        let (block, store) = (self.packs[p as usize].block, self.packs[p as usize].store);
+        for (i, g) in groups.into_iter().enumerate() {
+            let pos = g.iter().map(|&n| self.lir.nodes[n as usize].pos).min().unwrap_or(0);
+            if i == 0 {
+                self.packs[p as usize].nodes = g;
+                self.packs[p as usize].pos = pos;
+                continue;
+            }
+            let id = self.packs.len() as PackId;
+            for &n in &g {
+                self.pack_of[n as usize] = id;
+            }
+            self.packs.push(Pack { block, nodes: g, store, dead: false, pos });
+            self.blocks[block as usize].push(id);
+        }
+    }
+
+    /// Operands that must stand in one register whatever it costs.
+    fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions) {
+        let node = self.lir.nodes[n as usize].clone();
+        let (vector, multi) = match node.what {
+            What::Alu(op) => (matches!(op.info().shape, Shape::Dot(_)), None),
+            What::Multi(v) => (true, f.as_multi(v)),
+        };
+        let wide_whole = multi.is_some_and(|m| m.inst.op.info().src_ty.iter().any(|t| t.is_wide()));
+        for k in 0..node.lens.len() {
+            let words: SmallVec<[Opnd; 4]> = self.source(n, k).iter().copied().collect();
+            if words.is_empty() {
+                continue;
+            }
+            let pair = !vector && words.len() == 2 || wide_whole && words.len().is_multiple_of(2);
+            let uniform = words.iter().all(|o| (o.neg, o.abs) == (words[0].neg, words[0].abs) || is_wild(o));
+            let mut fits = uniform && self.unite_refs(&words.iter().map(|o| o.r).collect::<SmallVec<[Ref; 4]>>()).is_some();
+            if fits && pair {
+                fits = words.chunks(2).all(|w| self.pair_fits(w[0].r, w[1].r));
+            }
+            if fits && options.virgl && multi.is_some_and(|m| takes_no_immediate(m.inst.op, k)) {
+                fits = !words.iter().any(|o| matches!(o.r, Ref::Imm(_)));
+            }
+            if !fits {
+                self.gather(n, k, pair);
+            }
+        }
+    }
+
+    /// Whether two words stand, or can be made to stand, side by side as a 64-bit operand.
+    fn pair_fits(&mut self, lo: Ref, hi: Ref) -> bool {
+        match (lo, hi) {
+            (Ref::Imm(_), Ref::Imm(_)) => true,
+            (Ref::Ext(x, c), Ref::Ext(y, d)) => x == y && c & 1 == 0 && d == c + 1,
+            (Ref::Ent(l), Ref::Ent(h)) => {
+                let (l, h) = (self.webs.find(l), self.webs.find(h));
+                let (p, q) = (self.webs.partner[l as usize], self.webs.partner[h as usize]);
+                if p != NONE || q != NONE {
+                    return p != NONE && self.webs.find(p) == h && !self.webs.high[l as usize];
+                }
+                if l == h || self.class(l) != self.class(h) {
+                    return false;
+                }
+                self.pair_up(l, h);
+                let class = self.class(l);
+                let webs = self.classes[class as usize].webs.clone();
+                if self.feasible(&webs) {
+                    return true;
+                }
+                self.webs.partner[l as usize] = NONE;
+                self.webs.partner[h as usize] = NONE;
+                self.webs.high[h as usize] = false;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Copies words of source `k` so that all stand in one register.
+    fn gather(&mut self, n: NodeId, k: usize, pair: bool) {
+        let node = self.lir.nodes[n as usize].clone();
+        let words: SmallVec<[Opnd; 8]> = self.source(n, k).iter().copied().collect();
+        // The register with most of the words receives the others.
+        let host = if pair { None } else { self.host(&words) };
+        let done = host.is_some_and(|h| self.gather_into(&node, n, k, &words, Some(h), pair));
+        if !done {
+            self.gather_into(&node, n, k, &words, None, pair);
+        }
+    }
+
+    fn host(&self, words: &[Opnd]) -> Option<u32> {
+        let mut best: Option<(usize, u32)> = None;
+        for o in words {
+            if o.neg || o.abs {
+                continue;
+            }
+            if let Home::Class(c) = self.home(o.r)
+                && self.classes[c as usize].kind == Kind::Temp
+            {
+                let count = words.iter().filter(|x| !x.neg && !x.abs && self.home(x.r) == Home::Class(c)).count();
+                if best.is_none_or(|b| count > b.0) {
+                    best = Some((count, c));
+                }
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    fn gather_into(
+        &mut self,
+        node: &crate::lir::Node,
+        n: NodeId,
+        k: usize,
+        words: &[Opnd],
+        host: Option<u32>,
+        pair: bool,
+    ) -> bool {
+        // Which words move, each once.
+        let stays = |s: &Self, o: &Opnd| {
+            !o.neg && !o.abs && host.is_some_and(|h| s.home(o.r) == Home::Class(h)) || is_wild(o)
+        };
+        let mut made: SmallVec<[(Opnd, Ent); 8]> = SmallVec::new();
+        let mark = self.log.len();
+        let mut class = host;
+        for o in words {
+            let same = |x: &(Opnd, Ent)| x.0.r == o.r && x.0.neg == o.neg && x.0.abs == o.abs;
+            if stays(self, o) && !pair || made.iter().any(same) && !pair {
+                continue;
+            }
+            let plain_word = !o.neg && !o.abs;
+            // A copy made for another operand serves here too.
+            let old = self.copies.get(&(node.block, o.r)).cloned().unwrap_or_default();
+            let mut reused = None;
+            if plain_word && !pair {
+                for e in old {
+                    let c = self.class(e);
+                    let earlier = self.lir.nodes[self.lir.def[e as usize] as usize].pos <= node.pos;
+                    if earlier && (class.is_none() || class.is_some_and(|h| self.unite(h, c))) {
+                        class = Some(class.unwrap_or(c));
+                        reused = Some(e);
+                        break;
+                    }
+                }
+            }
+            let e = match reused {
+                Some(e) => e,
+                None => {
+                    let e = self.fresh(NONE, o.pos & 3);
+                    let c = self.class(e);
+                    if let Some(h) = class {
+                        if !self.unite(h, c) {
+                            // No room: start over in a register of its own.
+                            self.undo(mark);
+                            return false;
+                        }
+                    } else {
+                        class = Some(c);
+                    }
+                    e
+                }
+            };
+            made.push((Opnd { ..*o }, e));
+            class = class.map(|c| self.class_root(c));
+        }
+        for i in 0..made.len() {
+            let (o, e) = made[i];
+            if self.lir.def[e as usize] != NONE {
+                continue;
+            }
+            let mov = self.mov(node.block, node.pos - 1, e, node);
+            let id = self.add_node(mov, &[Opnd { pos: 0, ..o }]);
+            self.lir.def[e as usize] = id;
+            self.blocks[node.block as usize].push(self.pack_of[id as usize]);
+            if !o.neg && !o.abs {
+                self.copies.entry((node.block, o.r)).or_default().push(e);
+            }
+        }
+        if pair {
+            for w in made.chunks(2) {
+                if let [a, b] = w {
+                    self.pair_up(a.1, b.1);
+                }
+            }
+        }
+        let first = {
+            let node = &self.lir.nodes[n as usize];
+            node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>()
+        };
+        for (i, o) in words.iter().enumerate() {
+            let copy = if pair {
+                made.get(i).copied()
+            } else {
+                made.iter().copied().find(|x| x.0.r == o.r && x.0.neg == o.neg && x.0.abs == o.abs)
+            };
+            if let Some((_, e)) = copy {
+                self.lir.opnds[first + i] = Opnd { r: Ref::Ent(e), neg: false, abs: false, pos: o.pos };
+            }
+        }
+        true
+    }
+
+    fn class_root(&self, mut c: u32) -> u32 {
+        while self.parent[c as usize] != c {
+            c = self.parent[c as usize];
+        }
+        c
+    }
+
+    /// Splits a pack whose operands cannot stand in one register each.
+    fn split(&mut self, p: PackId) {
+        let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].lens.len();
+        for k in 0..slots {
+            // New packs are split for the later operands when their turn comes.
+            let mut at = p;
+            let mut next = self.packs.len() as PackId;
+            loop {
+                if self.packs[at as usize].nodes.len() > 1 {
+                    let words: SmallVec<[Ref; 8]> =
+                        self.slot(&self.packs[at as usize], k).iter().map(|o| o.r).collect();
+                    if self.unite_refs(&words).is_none() {
+                        self.regroup(at, |s, a, b| {
+                            let words: SmallVec<[Ref; 8]> =
+                                s.source(a, k).iter().chain(s.source(b, k)).map(|o| o.r).collect();
+                            s.unite_refs(&words).is_some()
+                        });
+                    }
+                }
+                if next as usize >= self.packs.len() {
+                    break;
+                }
+                at = next;
+                next += 1;
+            }
+        }
+    }
+}
+
+/// An operand without modifiers.
+pub(super) fn plain(r: Ref) -> Opnd {
+    Opnd { r, neg: false, abs: false, pos: 0 }
+}
+
+fn is_wild(o: &Opnd) -> bool {
+    matches!(o.r, Ref::Undef(_))
+}
+
+/// Texture coordinates of virglrenderer's old hosts may not be immediates.
+fn takes_no_immediate(op: Opcode, source: usize) -> bool {
+    op.info().shape == Shape::Tex && source == 0 && !matches!(op, Opcode::Txf | Opcode::Txq | Opcode::TxfLz)
+}
