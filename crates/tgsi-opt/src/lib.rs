@@ -9,6 +9,7 @@
 //! [`Options::now`], dumps leave through [`Observer`].
 
 mod emit;
+mod lower;
 mod options;
 mod pipeline;
 mod text;

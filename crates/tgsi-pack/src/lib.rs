@@ -3,4 +3,5 @@
 pub mod lir;
 pub mod live;
 pub mod pack;
+pub mod sched;
 pub mod webs;
