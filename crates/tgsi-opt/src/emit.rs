@@ -2,14 +2,19 @@
 
 use tgsi::Program;
 
-/// The intermediate representation of a program, as text.
+/// The intermediate representation of a program, as text; where it cannot be lifted, the reason
+/// behind `;`.
 pub fn emit_ir(program: &Program) -> String {
-    let _ = program;
-    "not available\n".to_owned()
+    match tgsi_ir::lift(program) {
+        Ok(f) => f.to_string(),
+        Err(e) => format!("; not lifted: {e}\n"),
+    }
 }
 
-/// The intermediate representation of a program, as a Graphviz graph.
+/// The control-flow graph of a program, as a Graphviz graph.
 pub fn emit_dot(program: &Program) -> String {
-    let _ = program;
-    "not available\n".to_owned()
+    match tgsi_ir::lift(program) {
+        Ok(f) => tgsi_ir::cfg::Cfg::new(&f).to_dot(&f),
+        Err(e) => format!("digraph cfg {{ // not lifted: {e}\n}}\n"),
+    }
 }

@@ -1,36 +1,235 @@
-//! The optimising pipeline.
+//! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
 use tgsi::Program;
-use tgsi_target::count;
+use tgsi_ir::layout::layout;
+use tgsi_ir::{Function, lift};
+use tgsi_pack::lir;
+use tgsi_pack::pack::{PackOptions, pack};
+use tgsi_pack::sched::{Strategy, schedule};
+use tgsi_pack::webs::{WebOptions, webs};
+use tgsi_passes::PassCx;
+use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::{Observer, Options, Outcome, PassInfo};
+use crate::lower::{LowerOptions, lower};
+use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
 pub fn optimize(program: &Program, options: &Options) -> Outcome {
     optimize_with(program, options, None)
 }
 
+/// Most rounds at `-O2`: each but the last made the program cheaper.
+const MAX_ROUNDS: u32 = 8;
+
 /// As [`optimize`], telling `observer` of every pass.
-pub fn optimize_with(
-    program: &Program,
-    options: &Options,
-    observer: Option<&mut dyn Observer>,
-) -> Outcome {
-    let _ = (options, observer);
-    let counts = count(program);
-    Outcome {
+pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut dyn Observer>) -> Outcome {
+    let before = count(program);
+    let mut outcome = Outcome {
         program: program.clone(),
-        before: counts,
-        after: counts,
+        before,
+        after: before,
         unchanged: true,
         fallback: None,
         rounds: 0,
         temps_bound: None,
         pass_times: Vec::new(),
+    };
+    if options.level == Level::O0 && options.passes.is_none() {
+        return outcome;
     }
+    let mut run = Run {
+        options,
+        observer,
+        times: Vec::new(),
+        round: 0,
+        fuel: options.fuel,
+        input: program,
+    };
+    let rounds = if options.level >= Level::O2 && options.passes.is_none() { MAX_ROUNDS } else { 1 };
+    let mut cost = Cost::of(program, &before, &options.target);
+    for round in 1..=rounds {
+        run.round = round;
+        let start = outcome.program.clone();
+        match run.once(&start, cost) {
+            Ok(Some(best)) => {
+                cost = best.cost;
+                outcome.program = best.program;
+                outcome.after = best.counts;
+                outcome.temps_bound = Some(best.temps_bound);
+                outcome.unchanged = false;
+                outcome.rounds = round;
+            }
+            Ok(None) => {
+                outcome.rounds = round;
+                break;
+            }
+            Err(fallback) => {
+                if round == 1 {
+                    outcome.fallback = Some(fallback);
+                }
+                break;
+            }
+        }
+    }
+    outcome.pass_times = run.times;
+    outcome
 }
 
 /// Every pass, in the order of the registry.
 pub fn passes() -> &'static [PassInfo] {
-    &[]
+    use std::sync::LazyLock;
+    static ALL: LazyLock<Vec<PassInfo>> = LazyLock::new(|| {
+        tgsi_passes::registry::PASSES.iter().map(|p| PassInfo { name: p.name, summary: p.summary }).collect()
+    });
+    &ALL
+}
+
+/// A result that was cheaper than what there was.
+struct Candidate {
+    program: Program,
+    counts: Counts,
+    cost: Cost,
+    temps_bound: u32,
+}
+
+struct Run<'a, 'o> {
+    options: &'a Options,
+    observer: Option<&'o mut dyn Observer>,
+    times: Vec<(&'static str, u64)>,
+    round: u32,
+    fuel: Option<u64>,
+    input: &'a Program,
+}
+
+impl Run<'_, '_> {
+    fn timed<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let start = (self.options.now)();
+        let out = work(self);
+        let nanos = (self.options.now)().saturating_sub(start);
+        match self.times.iter_mut().find(|t| t.0 == name) {
+            Some(t) => t.1 += nanos,
+            None => self.times.push((name, nanos)),
+        }
+        out
+    }
+
+    fn tell(&mut self, name: &str, changed: bool, nanos: u64, f: &Function) {
+        if let Some(o) = self.observer.as_mut() {
+            o.pass(&PassEvent { name, round: self.round, changed, nanos, dump: &|| f.to_string() });
+        }
+    }
+
+    /// One round: the best result below `bar`, if there is one.
+    fn once(&mut self, program: &Program, bar: Cost) -> Result<Option<Candidate>, Fallback> {
+        let unsupported = |stage: &str, reason: String| Fallback {
+            kind: FallbackKind::Unsupported,
+            stage: stage.to_owned(),
+            reason,
+        };
+        let lifted = self.timed("lift", |_| lift(program));
+        let mut f = lifted.map_err(|e| unsupported("lift", e.to_string()))?;
+        self.tell("lift", true, 0, &f);
+        f = self.clean(f)?;
+        let (lir, l, w) = self.timed("place", |s| {
+            let l = layout(&f);
+            let lir = lir::build(&f, &l);
+            let options = WebOptions { no_int_outputs: s.options.target.virgl, keep_copies: false };
+            let w = webs(&lir, &l, options);
+            (lir, l, w)
+        });
+        let mut best: Option<Candidate> = None;
+        let mut failed = None;
+        for options in self.pack_options() {
+            let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
+            for &strategy in self.strategies() {
+                let order = self.timed("schedule", |_| schedule(&f, &p, strategy));
+                let lower_options = LowerOptions {
+                    restarts: if self.options.level >= Level::O2 { 4 } else { 0 },
+                    address_roles: self.options.target.virgl,
+                    separate_precise: self.options.target.virgl,
+                };
+                let lowered = self.timed("allocate", |_| lower(&f, &l, &p, &order, program, lower_options));
+                match lowered {
+                    Ok(low) => {
+                        let counts = count_result(&low.program, self.input);
+                        let cost = Cost::of(&low.program, &counts, &self.options.target);
+                        let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+                        if cost < bound && self.acceptable(&low.program) {
+                            best = Some(Candidate {
+                                program: low.program,
+                                counts,
+                                cost,
+                                temps_bound: low.temps_bound,
+                            });
+                        }
+                    }
+                    Err(e) => failed = Some(unsupported("lower", e.to_string())),
+                }
+            }
+        }
+        match (best, failed) {
+            (Some(b), _) => Ok(Some(b)),
+            (None, Some(e)) => Err(e),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether the target takes the result wherever it took the input.
+    fn acceptable(&self, result: &Program) -> bool {
+        let target: &Target = &self.options.target;
+        !target.virgl || tgsi_target::virgl_introduces(self.input, result).is_empty()
+    }
+
+    fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
+        let cx = PassCx { verify: self.options.verify_each, ..PassCx::default() };
+        cx.fuel.set(self.fuel);
+        let names: Vec<String> = match &self.options.passes {
+            Some(list) => list.iter().map(|p| p.name.clone()).collect(),
+            None => vec!["clean".to_owned()],
+        };
+        let mut f = f;
+        for name in names {
+            if self.options.disable.contains(&name) {
+                continue;
+            }
+            let Some(pass) = tgsi_passes::registry::pass_named(&name) else { continue };
+            let start = (self.options.now)();
+            let new = tgsi_passes::registry::run_pass(pass.name, &f, &cx);
+            let nanos = (self.options.now)().saturating_sub(start);
+            self.timed(pass.name, |_| ());
+            if let Some(t) = self.times.iter_mut().find(|t| t.0 == pass.name) {
+                t.1 += nanos;
+            }
+            let changed = new.is_some();
+            if let Some(n) = new {
+                f = n;
+            }
+            self.tell(pass.name, changed, nanos, &f);
+        }
+        self.fuel = cx.fuel.get();
+        if let Some(fault) = cx.faults.borrow().first() {
+            return Err(Fallback {
+                kind: FallbackKind::Unverified,
+                stage: "passes".to_owned(),
+                reason: fault.clone(),
+            });
+        }
+        Ok(f)
+    }
+
+    fn strategies(&self) -> &'static [Strategy] {
+        match self.options.level {
+            Level::O0 | Level::O1 => &[Strategy::Pressure],
+            _ => &[Strategy::Pressure, Strategy::Source, Strategy::Late],
+        }
+    }
+
+    fn pack_options(&self) -> Vec<PackOptions> {
+        let base =
+            PackOptions { seed: 0, merge: true, reach: u32::MAX, virgl: self.options.target.virgl };
+        match self.options.level {
+            Level::O0 | Level::O1 => vec![base],
+            _ => vec![base, PackOptions { reach: 40, ..base }, PackOptions { merge: false, ..base }],
+        }
+    }
 }
