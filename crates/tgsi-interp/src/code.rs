@@ -76,6 +76,8 @@ pub(crate) struct SrcRef {
     pub(crate) loc: Loc,
     pub(crate) file: File,
     pub(crate) swizzle: [u8; 4],
+    /// The channels, after the swizzle, that matter.
+    pub(crate) used: u8,
     pub(crate) abs: bool,
     pub(crate) negate: Negate,
 }
@@ -143,6 +145,9 @@ pub(crate) struct Decoded {
     pub(crate) image: TexTarget,
 }
 
+/// A register with a name: file, outer bracket, number, slot.
+pub(crate) type Named = (File, Option<i32>, i32, u32);
+
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) stage: Stage,
@@ -154,9 +159,11 @@ pub(crate) struct Code {
     pub(crate) rules: Rules,
     pub(crate) malformed: bool,
     /// Registers that the text names or declares: file, row, register, slot.
-    pub(crate) named: Vec<(File, Option<i32>, i32, u32)>,
+    pub(crate) named: Vec<Named>,
     /// System values that follow from an invocation's number.
     pub(crate) system_values: Vec<SystemValue>,
+    /// Slots below this one are constants and immediates, the same in every lane.
+    pub(crate) uniform: u32,
     /// The slots that all invocations of a patch share.
     pub(crate) shared: std::ops::Range<u32>,
 }
@@ -165,7 +172,7 @@ impl Code {
     /// Decodes a program for primitives or patches of `vertices` vertices.
     pub(crate) fn new(program: &Program, vertices: u32) -> Code {
         let mut layout = Layout::new(program, vertices);
-        let (files, slots) = layout.assign();
+        let (files, slots, uniform) = layout.assign();
         let out = &files[File::Out as usize];
         let shared = match program.stage {
             Stage::TessCtrl => span(out),
@@ -179,7 +186,8 @@ impl Code {
             slots,
             imms: immediates(program),
             rules: rules(program),
-            malformed: false,
+            malformed: layout.too_large,
+            uniform,
             named: Vec::new(),
             system_values: system_values(program),
             shared,
@@ -248,7 +256,7 @@ impl Code {
         }
     }
 
-    fn src(&self, program: &Program, src: &Src, ty: Ty) -> SrcRef {
+    fn src(&self, program: &Program, src: &Src, ty: Ty, used: u8) -> SrcRef {
         let float = ty.is_float_modifier();
         let negate = match (src.neg, ty) {
             (false, _) | (_, Ty::D | Ty::I64 | Ty::U64) => Negate::No,
@@ -259,6 +267,7 @@ impl Code {
             loc: self.loc(program, &src.reg),
             file: src.reg.file,
             swizzle: src.swizzle.map(|c| c & 3),
+            used,
             abs: src.abs && float,
             negate,
         }
@@ -274,15 +283,15 @@ impl Code {
 
     fn decode(&self, program: &Program, inst: &Inst) -> Decoded {
         let info = inst.op.info();
+        let written = eval64::written_mask(inst.op, inst.dsts.first().map_or(0, |d| d.mask & 15));
         let ty = |i: usize| info.src_ty.get(i).copied().unwrap_or(Ty::Any);
         let srcs: SmallVec<[SrcRef; 3]> = inst
             .srcs
             .iter()
             .enumerate()
-            .map(|(i, s)| self.src(program, s, ty(i)))
+            .map(|(i, s)| self.src(program, s, ty(i), tgsi::usage::src_mask(inst, i, written)))
             .collect();
         let dsts: SmallVec<[DstRef; 1]> = inst.dsts.iter().map(|d| self.dst(program, d)).collect();
-        let mask = dsts.first().map_or(0, |d| d.mask);
         let kind = kind(inst.op);
         let offsets = inst.offsets.iter().map(|o| {
             let [x, y, z] = o.swizzle;
@@ -293,14 +302,14 @@ impl Code {
                 neg: false,
                 span: inst.span,
             };
-            self.src(program, &src, Ty::I)
+            self.src(program, &src, Ty::I, 7)
         });
         Decoded {
             op: inst.op,
             kind,
             sat: inst.sat,
             made: made(inst, &srcs),
-            written: eval64::written_mask(inst.op, mask),
+            written,
             jump: 0,
             aux: 0,
             tex: (kind == Kind::Texture).then(|| tex_ref(program, inst)),
@@ -356,6 +365,16 @@ fn system_values(program: &Program) -> Vec<SystemValue> {
         })
     };
     program.header.iter().filter_map(value).collect()
+}
+
+/// The slot behind a file's last.
+fn next_slot(banks: &FileBanks) -> u32 {
+    let ends = banks
+        .rows
+        .iter()
+        .chain([&banks.plain])
+        .map(|b| b.base.saturating_add(b.len));
+    ends.max().unwrap_or(0)
 }
 
 /// From the first to the last slot of a file.
@@ -578,11 +597,15 @@ struct Layout {
     /// What `[]` declares for every row.
     every_row: [u32; FILES],
     uses: Vec<(File, Option<i32>, i32)>,
+    /// The text asks for more registers than there are here.
+    too_large: bool,
 }
 
 /// More registers than any program has; larger numbers in a text are not followed.
-const MAX_REGISTER: i32 = 1 << 16;
+const MAX_REGISTER: i32 = 1 << 14;
 const MAX_ROW: i32 = 64;
+/// All registers of a program.
+const MAX_SLOTS: u32 = 1 << 18;
 
 impl Layout {
     fn new(program: &Program, vertices: u32) -> Layout {
@@ -591,6 +614,7 @@ impl Layout {
             rows: std::array::from_fn(|_| Vec::new()),
             every_row: [0; FILES],
             uses: Vec::new(),
+            too_large: false,
         };
         let imms = program
             .header
@@ -627,7 +651,8 @@ impl Layout {
                 self.need_rows(file, rows);
             }
         }
-        if d.dim.is_none() || file == File::Const {
+        self.too_large |= d.last > MAX_REGISTER || self.uses.len() > MAX_SLOTS as usize;
+        if (d.dim.is_none() || file == File::Const) && !self.too_large {
             let row = d.dim.flatten();
             self.uses
                 .extend((d.first.max(0)..=last).map(|i| (file, row, i)));
@@ -687,21 +712,34 @@ impl Layout {
         self.uses.push((reg.file, row, reg.index.base));
     }
 
-    fn assign(&mut self) -> ([FileBanks; FILES], u32) {
+    /// Slots for all files, their number, and the number of those that all lanes share.
+    fn assign(&mut self) -> ([FileBanks; FILES], u32, u32) {
         let mut next = 0u32;
         let mut take = |len: u32| {
             let bank = Bank { base: next, len };
-            next += len;
+            next = next.saturating_add(len);
             bank
         };
-        let files = std::array::from_fn(|f| FileBanks {
-            plain: take(self.plain[f]),
-            rows: self.rows[f]
-                .iter()
-                .map(|n| take((*n).max(self.every_row[f])))
-                .collect(),
-        });
-        (files, next)
+        let mut files: [FileBanks; FILES] = std::array::from_fn(|_| FileBanks::default());
+        let mut place = |f: usize| {
+            let rows = self.rows[f].iter().map(|n| (*n).max(self.every_row[f]));
+            files[f] = FileBanks {
+                plain: take(self.plain[f]),
+                rows: rows.map(&mut take).collect(),
+            };
+            next_slot(&files[f])
+        };
+        let uniform_files = [File::Const as usize, File::Imm as usize];
+        let uniform = uniform_files.into_iter().map(&mut place).max().unwrap_or(0);
+        let mut slots = uniform;
+        for f in (0..FILES).filter(|f| !uniform_files.contains(f)) {
+            slots = slots.max(place(f));
+        }
+        self.too_large |= slots > MAX_SLOTS || self.uses.len() > MAX_SLOTS as usize;
+        if self.too_large {
+            return (std::array::from_fn(|_| FileBanks::default()), 0, 0);
+        }
+        (files, slots, uniform)
     }
 
     /// Every register with a name, in order, once.

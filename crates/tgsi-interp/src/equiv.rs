@@ -135,6 +135,7 @@ pub fn compare(a: &Program, b: &Program, options: &EquivOptions) -> EquivReport 
         step_limit: options.step_limit,
         fill: 0,
         max_invocations: options.max_invocations,
+        log_effects: false,
         lane_by_lane: first.branches || second.branches,
     };
     let free = free_channels(a);

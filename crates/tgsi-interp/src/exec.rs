@@ -3,11 +3,12 @@
 use tgsi::{File, Item, Opcode, Program, Stage};
 
 use crate::code::{self, Code, Decoded, Kind, property_number};
+use crate::eval::Vec4;
 use crate::flow::{self, Flow, Operands};
 use crate::inputs::Inputs;
 use crate::memops::default_words;
 use crate::memory::{IMAGE_SIZE, Region, RegionKind};
-use crate::outcome::{Flags, MaskedOutcome, Outcome, OutputReg, Word};
+use crate::outcome::{Flags, MaskedOutcome, MemoryEffect, Outcome, OutputReg, Word};
 use crate::quad::{Quad, Reg, lanes};
 use crate::rng;
 use crate::sampler::{Sampler, SmoothSampler};
@@ -21,6 +22,8 @@ pub struct RunOptions {
     pub fill: u64,
     /// Invocations of a work group that are run at most.
     pub max_invocations: u32,
+    /// Lists stores and atomics in the outcome.
+    pub log_effects: bool,
     /// Runs one lane at a time, as programs with `BRA` always do. Derivatives are 0 then.
     pub lane_by_lane: bool,
 }
@@ -31,6 +34,7 @@ impl Default for RunOptions {
             step_limit: 100_000,
             fill: 1,
             max_invocations: 1024,
+            log_effects: false,
             lane_by_lane: false,
         }
     }
@@ -44,8 +48,16 @@ pub(crate) struct Machine<'a> {
     pub(crate) fill: u64,
     pub(crate) flags: Flags,
     pub(crate) memory: Vec<Region>,
+    /// Constants and immediates.
+    pub(crate) uniform: Vec<Vec4>,
     /// Outputs of a patch.
     pub(crate) shared: Vec<Reg>,
+    /// For each piece of memory, whether it starts with unknown words.
+    pub(crate) unknown_memory: Vec<bool>,
+    /// Stores and atomics, if they are wanted.
+    pub(crate) effects: Option<Vec<MemoryEffect>>,
+    /// Emitted vectors that may still be kept.
+    pub(crate) emit_budget: u32,
     pub(crate) clock: u64,
     pub(crate) max_vertices: u32,
 }
@@ -88,7 +100,8 @@ pub fn run_with(
 }
 
 /// Runs a program once for each fill (the seed of `options` is not used) and keeps the
-/// words that are the same in all runs. Nothing is defined if `fills` is empty.
+/// words that are written and the same in all runs. One run is enough if it reads
+/// nothing that is unwritten.
 pub fn run_masked(
     program: &Program,
     inputs: &Inputs,
@@ -120,7 +133,8 @@ pub(crate) fn masked(
     let mut result = MaskedOutcome::from_run(&go(fills.first().copied().unwrap_or(1)));
     for fill in fills.iter().skip(1) {
         let flags = result.outcome.flags;
-        if flags.step_limit || flags.out_of_array || flags.malformed {
+        // A run that read no unknown word comes out the same under every fill.
+        if !flags.read_unset || flags.step_limit || flags.out_of_array || flags.malformed {
             break;
         }
         result.meet(&go(*fill));
@@ -170,10 +184,19 @@ impl Prepared {
             resources: resources(program),
             invocations,
             block,
-            max_vertices: property_number(program, "GS_MAX_OUTPUT_VERTICES").unwrap_or(1024),
+            max_vertices: property_number(program, "GS_MAX_OUTPUT_VERTICES")
+                .unwrap_or(1024)
+                .min(4096),
         }
     }
 }
+
+/// Output registers that a run's emitted vertices may hold in all.
+const MAX_EMITTED: u32 = 1 << 18;
+/// Registers of all quads together.
+const MAX_QUAD_REGISTERS: u64 = 1 << 22;
+/// Pieces of memory.
+const MAX_RESOURCES: usize = 256;
 
 /// Words of a buffer, of shared memory.
 const BUFFER_WORDS: usize = 128;
@@ -194,17 +217,21 @@ fn memory_of(file: File) -> Option<(RegionKind, usize)> {
 
 fn resources(program: &Program) -> Vec<Resource> {
     let mut list: Vec<Resource> = Vec::new();
-    let mut add = |kind, index, words, group| match list
-        .iter_mut()
-        .find(|r: &&mut Resource| (r.kind, r.index) == (kind, index))
-    {
-        Some(r) => r.words = r.words.max(words),
-        None => list.push(Resource {
-            kind,
-            index,
-            words,
-            group,
-        }),
+    let mut add = |kind, index, words, group| {
+        let room = list.len() < MAX_RESOURCES;
+        match list
+            .iter_mut()
+            .find(|r: &&mut Resource| (r.kind, r.index) == (kind, index))
+        {
+            Some(r) => r.words = r.words.max(words),
+            None if room => list.push(Resource {
+                kind,
+                index,
+                words,
+                group,
+            }),
+            None => {}
+        }
     };
     for item in &program.header {
         let Item::Decl(d) = item else {
@@ -262,7 +289,11 @@ pub(crate) fn run_code(
             ..Flags::default()
         },
         memory: initial_memory(prepared, inputs, options.fill),
+        uniform: uniform(prepared, inputs),
         shared: Vec::new(),
+        unknown_memory: prepared.resources.iter().map(|r| r.group).collect(),
+        effects: options.log_effects.then(Vec::new),
+        emit_budget: MAX_EMITTED,
         clock: 0,
         max_vertices: prepared.max_vertices,
     };
@@ -270,6 +301,9 @@ pub(crate) fn run_code(
     let invocations = prepared
         .invocations
         .clamp(1, options.max_invocations.max(1));
+    let per_quad = u64::from(code.slots - code.uniform);
+    m.flags.malformed |= per_quad * u64::from(invocations.div_ceil(4)) > MAX_QUAD_REGISTERS;
+    let invocations = if m.flags.malformed { 1 } else { invocations };
     let mut quads: Vec<Quad> = (0..invocations.div_ceil(4))
         .map(|n| new_quad(&m, prepared, 4 * n, (invocations - 4 * n).min(4)))
         .collect();
@@ -282,8 +316,7 @@ pub(crate) fn run_code(
 fn initial_memory(prepared: &Prepared, inputs: &Inputs, fill: u64) -> Vec<Region> {
     let word = |bits| Word {
         bits,
-        float: false,
-        double: false,
+        ..Word::default()
     };
     let region = |r: &Resource| {
         let given = inputs.memory(r.kind, r.index);
@@ -320,6 +353,7 @@ fn unknown(fill: u64, file: File, row: Option<i32>, index: i32) -> Reg {
             })
         }),
         made: [0; 4],
+        written: [0; 4],
     }
 }
 
@@ -328,6 +362,26 @@ fn is_scratch(file: File) -> bool {
         file,
         File::Temp | File::Out | File::Addr | File::Pred | File::Loop
     )
+}
+
+/// Constants and immediates. A constant that differs by lane in the inputs counts as lane 0's.
+fn uniform(prepared: &Prepared, inputs: &Inputs) -> Vec<Vec4> {
+    let code = &prepared.code;
+    let mut regs = vec![[0; 4]; code.uniform as usize];
+    for (file, row, index, slot) in code.named.iter().filter(|n| n.0 == File::Const) {
+        if let (Some(reg), Some(words)) = (
+            regs.get_mut(*slot as usize),
+            inputs.get(*file, *row, *index),
+        ) {
+            *reg = words[0];
+        }
+    }
+    for (i, words) in code.imms.iter().enumerate() {
+        if let Some(slot) = code.slot(File::Imm, None, i as i32) {
+            regs[slot as usize] = *words;
+        }
+    }
+    regs
 }
 
 fn shared_outputs(m: &Machine) -> Vec<Reg> {
@@ -343,25 +397,29 @@ fn shared_outputs(m: &Machine) -> Vec<Reg> {
 
 fn new_quad(m: &Machine, prepared: &Prepared, first_lane: u32, count: u32) -> Quad {
     let code = m.code;
-    let mut regs = vec![Reg::default(); code.slots as usize];
+    let mut regs = vec![Reg::default(); (code.slots - code.uniform) as usize];
     for (file, row, index, slot) in &code.named {
-        let reg = &mut regs[*slot as usize];
+        let Some(reg) = slot
+            .checked_sub(code.uniform)
+            .and_then(|s| regs.get_mut(s as usize))
+        else {
+            continue;
+        };
+        if !is_scratch(*file) {
+            reg.written = [0xf; 4];
+        }
         if let Some(words) = m.inputs.get(*file, *row, *index) {
             reg.words = *words;
+            reg.written = [0xf; 4];
         } else if is_scratch(*file) {
             *reg = unknown(m.fill, *file, *row, *index);
-        }
-    }
-    for (i, words) in code.imms.iter().enumerate() {
-        if let Some(slot) = code.slot(File::Imm, None, i as i32) {
-            regs[slot as usize].words = [*words; 4];
         }
     }
     for value in &prepared.code.system_values {
         if m.inputs.get(File::Sv, None, value.index).is_none()
             && let Some(slot) = code.slot(File::Sv, None, value.index)
         {
-            regs[slot as usize].words =
+            regs[(slot - code.uniform) as usize].words =
                 std::array::from_fn(|l| value.words(first_lane + l as u32, prepared.block));
         }
     }
@@ -534,6 +592,7 @@ fn advance_counter(
         loc: dst.loc.clone(),
         file: dst.file,
         swizzle: tgsi::XYZW,
+        used: 7,
         abs: false,
         negate: code::Negate::No,
     };
@@ -564,7 +623,7 @@ fn outcome(m: Machine, prepared: &Prepared, quads: &[Quad]) -> Outcome {
                 dim: *dim,
                 index: *index,
                 lanes: (0..4)
-                    .map(|l| quads[0].regs[*slot as usize].lane(l))
+                    .map(|l| quads[0].regs[(slot - code.uniform) as usize].lane(l))
                     .collect(),
             })
             .collect(),
@@ -593,6 +652,7 @@ fn outcome(m: Machine, prepared: &Prepared, quads: &[Quad]) -> Outcome {
             .zip(visible)
             .filter_map(|(r, v)| v.then_some(r))
             .collect(),
+        effects: m.effects.unwrap_or_default(),
         flags: m.flags,
         steps: quads.iter().map(|q| q.steps).sum(),
     }

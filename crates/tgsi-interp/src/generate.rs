@@ -69,8 +69,18 @@ impl Reading {
         at
     }
 
+    /// The root, after pulling everything on the way up to it.
+    fn settle(&mut self, c: Channel) -> Channel {
+        let root = self.root(c);
+        let mut at = c;
+        while at != root {
+            at = self.parent.insert(at, root).unwrap_or(root);
+        }
+        root
+    }
+
     fn join(&mut self, a: Channel, b: Channel) {
-        let (a, b) = (self.root(a), self.root(b));
+        let (a, b) = (self.settle(a), self.settle(b));
         if a != b {
             let seen = self.seen.get(&a).copied().unwrap_or_default();
             self.mark(b, seen);
@@ -79,7 +89,8 @@ impl Reading {
     }
 
     fn mark(&mut self, c: Channel, seen: Seen) {
-        let slot = self.seen.entry(self.root(c)).or_default();
+        let root = self.settle(c);
+        let slot = self.seen.entry(root).or_default();
         slot.integer |= seen.integer;
         slot.float |= seen.float;
         slot.double |= seen.double;

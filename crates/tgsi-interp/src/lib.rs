@@ -33,5 +33,5 @@ pub use eval64::written_mask;
 pub use exec::{RunOptions, run, run_masked, run_with};
 pub use inputs::{CaseStyle, InputError, Inputs, RegKey};
 pub use memory::{Region, RegionKind};
-pub use outcome::{Emitted, Flags, MaskedOutcome, Outcome, OutputReg, Word};
+pub use outcome::{Emitted, Flags, MaskedOutcome, MemoryEffect, Outcome, OutputReg, Word};
 pub use sampler::{IntegerResult, Lod, Sampler, SmoothSampler, TexKind, TexQuery};

@@ -6,7 +6,7 @@ use crate::code::{Decoded, Loc};
 use crate::eval::Vec4;
 use crate::exec::Machine;
 use crate::memory::{IMAGE_SIZE, RegionKind, texel_offset};
-use crate::outcome::Word;
+use crate::outcome::{MemoryEffect, Word};
 use crate::quad::{Fetched, Quad, lanes};
 use crate::rng;
 
@@ -53,7 +53,7 @@ impl Quad {
         address: Vec4,
         lane: usize,
     ) -> Option<Place> {
-        let (file, dim, number) = self.resource(resource, lane)?;
+        let (file, dim, number) = self.resource(m, resource, lane)?;
         let kind = region_kind(file)?;
         // A counter is found by its register alone: the operand repeats its offset.
         let (index, address) = match kind {
@@ -96,7 +96,7 @@ impl Quad {
         };
         let address = self.src(m, inst, 1, lane);
         let mut words = [Word::default(); 4];
-        if let Some(constant) = self.constant_words(m, inst, address, lane) {
+        if let Some(constant) = Self::constant_words(m, inst, address) {
             words = constant.map(|bits| Word {
                 bits,
                 ..Word::default()
@@ -107,6 +107,7 @@ impl Quad {
             let size = 4 * (reads.max().unwrap_or(0) + 1);
             let is_image = place.kind == RegionKind::Image;
             let size = if is_image { 16 } else { size };
+            m.flags.read_unset |= m.unknown_memory[place.region];
             let memory = &m.memory[place.region];
             if let Some(offset) = place.offset.filter(|o| memory.holds(*o, size)) {
                 for c in 0..size / 4 {
@@ -128,13 +129,7 @@ impl Quad {
     }
 
     /// `LOAD` from a constant buffer: `CONST[b]` as the resource, a byte offset.
-    fn constant_words(
-        &self,
-        m: &Machine,
-        inst: &Decoded,
-        address: Vec4,
-        lane: usize,
-    ) -> Option<Vec4> {
+    fn constant_words(m: &Machine, inst: &Decoded, address: Vec4) -> Option<Vec4> {
         let src = inst.srcs.first().filter(|s| s.file == File::Const)?;
         let buffer = match &src.loc {
             Loc::Slot(slot) => {
@@ -149,7 +144,7 @@ impl Quad {
         let word = |byte: u32| {
             let register = i32::try_from(byte / 16).ok()?;
             let slot = m.code.slot(File::Const, Some(buffer), register)?;
-            Some(self.regs[slot as usize].words[lane][(byte / 4 % 4) as usize])
+            Some(m.uniform.get(slot as usize)?[(byte / 4 % 4) as usize])
         };
         Some(std::array::from_fn(|c| {
             address[0]
@@ -187,10 +182,37 @@ impl Quad {
                 bits: value.words[c],
                 float: value.made >> c & 1 != 0,
                 double: value.made >> (c + 4) & 1 != 0,
+                unset: false,
             };
             if let Some(at) = offset.checked_add(4 * c as u32) {
-                m.memory[place.region].store(at, word);
+                self.write(m, inst, lane, place.region, at, word);
             }
+        }
+    }
+
+    /// Stores a word, and notes it if notes are wanted.
+    fn write(
+        &self,
+        m: &mut Machine,
+        inst: &Decoded,
+        lane: usize,
+        region: usize,
+        offset: u32,
+        word: Word,
+    ) {
+        let memory = &mut m.memory[region];
+        let before = memory.load(offset);
+        memory.store(offset, word);
+        if let (Some(effects), Some(before)) = (&mut m.effects, before) {
+            effects.push(MemoryEffect {
+                op: inst.op,
+                lane: self.first_lane + lane as u32,
+                kind: memory.kind,
+                index: memory.index,
+                offset,
+                before: before.bits,
+                after: word.bits,
+            });
         }
     }
 
@@ -207,13 +229,16 @@ impl Quad {
         if let (Some((region, offset)), Some(old)) = (at, old)
             && self.killed >> lane & 1 == 0
         {
-            let float = inst.op == Opcode::Atomfadd;
+            let bits = atomic_result(inst.op, old.bits, b, c);
             let word = Word {
-                bits: atomic_result(inst.op, old.bits, b, c),
-                float,
-                double: false,
+                bits,
+                float: inst.op == Opcode::Atomfadd,
+                ..Word::default()
             };
-            m.memory[region].store(offset, word);
+            self.write(m, inst, lane, region, offset, word);
+        }
+        if let Some((region, _)) = at {
+            m.flags.read_unset |= m.unknown_memory[region];
         }
         let old = old.unwrap_or_default();
         let made = if old.float { 0xf } else { 0 };

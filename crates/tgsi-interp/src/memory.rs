@@ -56,8 +56,7 @@ impl Region {
         let bits = low.bits >> shift | high.bits << (32 - shift);
         Some(Word {
             bits,
-            float: false,
-            double: false,
+            ..Word::default()
         })
     }
 
@@ -75,13 +74,11 @@ impl Region {
         let high = self.words[at + 1].bits & (u32::MAX << shift) | word.bits >> (32 - shift);
         self.words[at] = Word {
             bits: low,
-            float: false,
-            double: false,
+            ..Word::default()
         };
         self.words[at + 1] = Word {
             bits: high,
-            float: false,
-            double: false,
+            ..Word::default()
         };
     }
 }

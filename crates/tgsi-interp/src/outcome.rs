@@ -1,6 +1,6 @@
 //! What a run leaves behind.
 
-use crate::memory::Region;
+use crate::memory::{Region, RegionKind};
 
 /// A 32-bit word of a result, and how it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Word {
     pub float: bool,
     /// Half of a pair made by a 64-bit float operation.
     pub double: bool,
+    /// Nothing wrote it: the bits are those of the fill.
+    pub unset: bool,
 }
 
 /// One output register: `OUT[index]`, or `OUT[dim][index]` of a patch.
@@ -36,15 +38,37 @@ pub struct Emitted<W> {
     pub words: Option<Vec<[W; 4]>>,
 }
 
-/// Things that make a run incomparable.
+/// A store or atomic of one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryEffect {
+    /// Opcode.
+    pub op: tgsi::Opcode,
+    /// Invocation.
+    pub lane: u32,
+    /// Kind of memory.
+    pub kind: RegionKind,
+    /// Its number.
+    pub index: i32,
+    /// Byte offset of the word.
+    pub offset: u32,
+    /// The word before.
+    pub before: u32,
+    /// The word after.
+    pub after: u32,
+}
+
+/// Things to know about a run; the first three make it incomparable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// The run was stopped at the step limit, or at the limit of nested calls.
     pub step_limit: bool,
     /// An index left its declared array.
     pub out_of_array: bool,
-    /// The text's structure does not hold together (a jump without a target).
+    /// The text's structure does not hold together (a jump without a target), or it asks
+    /// for more registers than the interpreter has.
     pub malformed: bool,
+    /// A word was read that nothing had written.
+    pub read_unset: bool,
 }
 
 /// The result of a run. `W` is [`Word`], or `Option<Word>` where words that depend on
@@ -62,6 +86,8 @@ pub struct Outcome<W = Word> {
     pub kill: u64,
     /// Memory after the run.
     pub memory: Vec<Region<W>>,
+    /// Stores and atomics in the order they happened, if the options asked for them.
+    pub effects: Vec<MemoryEffect>,
     /// Reasons not to compare this outcome.
     pub flags: Flags,
     /// Instructions executed, all quads together.
@@ -98,12 +124,16 @@ fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
     }
 }
 
+fn lift(word: Word) -> Option<Word> {
+    (!word.unset).then_some(word)
+}
+
 fn lift_vec(a: &[Word; 4]) -> [Option<Word>; 4] {
-    a.map(Some)
+    a.map(lift)
 }
 
 impl MaskedOutcome {
-    /// All words of one run taken as defined.
+    /// The words of one run, those that nothing wrote taken out.
     pub fn from_run(run: &Outcome) -> Self {
         let outcome = Outcome {
             outputs: run
@@ -132,9 +162,10 @@ impl MaskedOutcome {
                 .map(|r| Region {
                     kind: r.kind,
                     index: r.index,
-                    words: r.words.iter().copied().map(Some).collect(),
+                    words: r.words.iter().copied().map(lift).collect(),
                 })
                 .collect(),
+            effects: run.effects.clone(),
             flags: run.flags,
             steps: run.steps,
         };
@@ -176,6 +207,7 @@ impl MaskedOutcome {
         out.flags.step_limit |= run.flags.step_limit;
         out.flags.out_of_array |= run.flags.out_of_array;
         out.flags.malformed |= run.flags.malformed;
+        out.flags.read_unset |= run.flags.read_unset;
         out.steps += run.steps;
     }
 }

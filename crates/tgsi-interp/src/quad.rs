@@ -2,7 +2,7 @@
 
 use tgsi::{File, Opcode, Stage};
 
-use crate::code::{Code, Decoded, IndexRef, Indirect, Loc, Made, Negate, SrcRef};
+use crate::code::{Decoded, IndexRef, Indirect, Loc, Made, Negate, SrcRef};
 use crate::eval::Vec4;
 use crate::exec::Machine;
 use crate::flow::Flow;
@@ -15,6 +15,8 @@ use crate::rng;
 pub(crate) struct Reg {
     pub(crate) words: [Vec4; 4],
     pub(crate) made: [u8; 4],
+    /// The channels of each lane that something wrote.
+    pub(crate) written: [u8; 4],
 }
 
 impl Reg {
@@ -23,6 +25,7 @@ impl Reg {
             bits: self.words[lane][chan],
             float: self.made[lane] >> chan & 1 != 0,
             double: self.made[lane] >> (chan + 4) & 1 != 0,
+            unset: self.written[lane] >> chan & 1 == 0,
         }
     }
 
@@ -36,6 +39,13 @@ impl Reg {
 pub(crate) struct Fetched {
     pub(crate) words: Vec4,
     pub(crate) made: u8,
+}
+
+/// A register in one lane: words, how each was made, and which were written.
+struct LaneReg {
+    words: Vec4,
+    made: u8,
+    written: u8,
 }
 
 /// Four lanes running together.
@@ -60,11 +70,13 @@ pub(crate) fn lanes(mask: u8) -> impl Iterator<Item = usize> {
 
 impl Quad {
     /// The number in a bracket.
-    fn index(&self, r: IndexRef, lane: usize) -> i32 {
+    fn index(&self, m: &mut Machine, r: IndexRef, lane: usize) -> i32 {
         let Some(a) = r.addr else {
             return r.base;
         };
-        let word = self.regs[a.slot as usize].words[lane][a.comp as usize];
+        let value = self.register(m, a.slot, lane);
+        let word = value.words[a.comp as usize];
+        m.flags.read_unset |= value.written >> a.comp & 1 == 0;
         let offset = if a.float {
             f32::from_bits(word).floor() as i32
         } else {
@@ -74,32 +86,47 @@ impl Quad {
     }
 
     /// The slot that an indirect operand names, if it is inside its array.
-    fn resolve(&self, code: &Code, r: &Indirect, lane: usize) -> Option<u32> {
-        let index = self.index(r.index, lane);
+    fn resolve(&self, m: &mut Machine, r: &Indirect, lane: usize) -> Option<u32> {
+        let index = self.index(m, r.index, lane);
         if !(r.first..=r.last).contains(&index) {
             return None;
         }
-        let dim = r.dim.map(|d| self.index(d, lane));
-        code.slot(r.file, dim, index)
+        let dim = r.dim.map(|d| self.index(m, d, lane));
+        m.code.slot(r.file, dim, index)
     }
 
     /// The number of a resource operand: outer bracket and inner.
-    pub(crate) fn resource(&self, src: &Loc, lane: usize) -> Option<(File, Option<i32>, i32)> {
-        match src {
-            Loc::Resource(r) => Some((
-                r.file,
-                r.dim.map(|d| self.index(d, lane)),
-                self.index(r.index, lane),
-            )),
-            _ => None,
-        }
+    pub(crate) fn resource(
+        &self,
+        m: &mut Machine,
+        src: &Loc,
+        lane: usize,
+    ) -> Option<(File, Option<i32>, i32)> {
+        let Loc::Resource(r) = src else {
+            return None;
+        };
+        let dim = r.dim.map(|d| self.index(m, d, lane));
+        Some((r.file, dim, self.index(m, r.index, lane)))
     }
 
-    fn register<'a>(&'a self, m: &'a Machine, slot: u32, lane: usize) -> (&'a Reg, usize) {
-        if m.code.shared.contains(&slot) {
+    /// A register in one lane.
+    fn register(&self, m: &Machine, slot: u32, lane: usize) -> LaneReg {
+        if let Some(words) = m.uniform.get(slot as usize) {
+            return LaneReg {
+                words: *words,
+                made: 0,
+                written: 0xf,
+            };
+        }
+        let (reg, lane) = if m.code.shared.contains(&slot) {
             (&m.shared[(slot - m.code.shared.start) as usize], 0)
         } else {
-            (&self.regs[slot as usize], lane)
+            (&self.regs[(slot - m.code.uniform) as usize], lane)
+        };
+        LaneReg {
+            words: reg.words[lane],
+            made: reg.made[lane],
+            written: reg.written[lane],
         }
     }
 
@@ -108,7 +135,7 @@ impl Quad {
         let slot = match &src.loc {
             Loc::Slot(slot) => Some(*slot),
             Loc::Indirect(r) => {
-                let slot = self.resolve(m.code, r, lane);
+                let slot = self.resolve(m, r, lane);
                 // A constant outside of its buffer reads 0, any other register an unknown word.
                 if slot.is_none() && r.file != File::Const {
                     m.flags.out_of_array = true;
@@ -123,13 +150,16 @@ impl Quad {
         let Some(slot) = slot else {
             return Fetched::default();
         };
-        let (reg, lane) = self.register(m, slot, lane);
+        let reg = self.register(m, slot, lane);
         let swizzle = src.swizzle.map(usize::from);
-        let words = swizzle.map(|c| reg.words[lane][c]);
         let mut made = 0;
+        let mut written = 0;
         for (c, from) in swizzle.into_iter().enumerate() {
-            made |= (reg.made[lane] >> from & 0x11) << c;
+            made |= (reg.made >> from & 0x11) << c;
+            written |= (reg.written >> from & 1) << c;
         }
+        m.flags.read_unset |= src.used & !written != 0;
+        let words = swizzle.map(|c| reg.words[c]);
         Fetched { words, made }
     }
 
@@ -166,7 +196,7 @@ impl Quad {
     ) {
         let slot = match inst.dsts.get(i).map(|d| &d.loc) {
             Some(Loc::Slot(slot)) => *slot,
-            Some(Loc::Indirect(r)) => match self.resolve(m.code, r, lane) {
+            Some(Loc::Indirect(r)) => match self.resolve(m, r, lane) {
                 Some(slot) => slot,
                 None => {
                     m.flags.out_of_array = true;
@@ -178,13 +208,17 @@ impl Quad {
         let (reg, lane) = if m.code.shared.contains(&slot) {
             (&mut m.shared[(slot - m.code.shared.start) as usize], 0)
         } else {
-            (&mut self.regs[slot as usize], lane)
+            let Some(at) = slot.checked_sub(m.code.uniform) else {
+                return;
+            };
+            (&mut self.regs[at as usize], lane)
         };
         for c in lanes(mask) {
             reg.words[lane][c] = value.words[c];
         }
         let both = mask | mask << 4;
         reg.made[lane] = reg.made[lane] & !both | value.made & both;
+        reg.written[lane] |= mask;
     }
 
     /// Writes a result after saturation.
@@ -217,6 +251,7 @@ impl Quad {
                 continue;
             };
             if inst.op == Opcode::Xpd && !m.code.rules.first_era {
+                m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
             let made = made(inst, &srcs);
@@ -300,12 +335,16 @@ impl Quad {
                 Opcode::Fbfetch => value.words = self.framebuffer(m, inst, lane),
                 Opcode::Clock => {
                     m.clock += 1;
+                    m.flags.read_unset = true;
                     let place = rng::hash(&[0x0063_6c6b, m.clock]);
                     value.words = std::array::from_fn(|c| rng::fill_word(m.fill, place + c as u64));
                 }
                 Opcode::ReadHelper => value.words = [ones(self.killed >> lane & 1 != 0); 4],
                 Opcode::Img2hnd | Opcode::Samp2hnd => {
-                    let number = inst.srcs.first().and_then(|s| self.resource(&s.loc, lane));
+                    let number = inst
+                        .srcs
+                        .first()
+                        .and_then(|s| self.resource(m, &s.loc, lane));
                     value.words = [number.map_or(0, |n| n.2 as u32), 0, 0, 0];
                 }
                 Opcode::Ara => value.words = self.add_address(m, inst, lane, a[lane].words),
@@ -328,6 +367,7 @@ impl Quad {
             loc: dst.loc.clone(),
             file: dst.file,
             swizzle: tgsi::XYZW,
+            used: inst.written,
             abs: false,
             negate: Negate::No,
         };
@@ -397,12 +437,16 @@ impl Quad {
                 if made as u32 >= m.max_vertices {
                     continue;
                 }
-                let outs = m
-                    .code
-                    .named
-                    .iter()
-                    .filter(|n| n.0 == File::Out && n.1.is_none());
-                Some(outs.map(|n| self.regs[n.3 as usize].lane(lane)).collect())
+                let is_out = |n: &&crate::code::Named| n.0 == File::Out && n.1.is_none();
+                let count = m.code.named.iter().filter(is_out).count() as u32;
+                m.emit_budget = m.emit_budget.saturating_sub(count);
+                if m.emit_budget == 0 {
+                    m.flags.step_limit = true;
+                    continue;
+                }
+                let reg = |slot: u32| &self.regs[(slot - m.code.uniform) as usize];
+                let outs = m.code.named.iter().filter(is_out);
+                Some(outs.map(|n| reg(n.3).lane(lane)).collect())
             } else {
                 None
             };

@@ -80,8 +80,8 @@ impl Quad {
             let (view, sampler) = resources(inst.op);
             let mut q = TexQuery {
                 kind: TexKind::Sample,
-                unit: self.unit(inst, view, lane),
-                sampler: self.unit(inst, sampler, lane),
+                unit: self.unit(m, inst, view, lane),
+                sampler: self.unit(m, inst, sampler, lane),
                 target: tex.target,
                 coord: [0.0; 4],
                 texel: [0; 4],
@@ -133,9 +133,9 @@ impl Quad {
         self.finish(m, inst, lane, Fetched { words, made });
     }
 
-    fn unit(&self, inst: &Decoded, operand: usize, lane: usize) -> u32 {
+    fn unit(&self, m: &mut Machine, inst: &Decoded, operand: usize, lane: usize) -> u32 {
         match inst.srcs.get(operand).map(|s| &s.loc) {
-            Some(loc @ Loc::Resource(_)) => self.resource(loc, lane).map_or(0, |r| r.2 as u32),
+            Some(loc @ Loc::Resource(_)) => self.resource(m, loc, lane).map_or(0, |r| r.2 as u32),
             _ => 0,
         }
     }

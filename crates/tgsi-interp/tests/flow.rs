@@ -16,7 +16,11 @@ const NUMBERS: [&str; 4] = [
 #[track_caller]
 fn check(text: &str, wanted: [u32; 4]) {
     let out = run_text(text, &NUMBERS, &RunOptions::default());
-    assert_eq!(out.flags, Default::default());
+    let flags = out.flags;
+    assert!(
+        !flags.step_limit && !flags.out_of_array && !flags.malformed,
+        "{flags:?}"
+    );
     assert_eq!(lanes(&out, 0, 0), wanted);
 }
 
@@ -230,4 +234,31 @@ fn text_that_does_not_nest_is_not_run() {
     let (program, _) = tgsi::parse(&format!("{HEAD}IF IN[0].xxxx\nENDLOOP\nEND\n"));
     let out = tgsi_interp::run(&program, &Default::default(), &RunOptions::default());
     assert!(out.flags.malformed || !program.insts.iter().any(|i| i.op == tgsi::Opcode::Endloop));
+}
+
+#[test]
+fn hostile_texts_are_bounded() {
+    let huge = [
+        "VERT\nDCL CONST[0][0..2000000000]\nDCL OUT[0], POSITION\nMOV OUT[0], CONST[0][5]\nEND\n".to_owned(),
+        "VERT\nDCL TEMP[0..2147483647]\nMOV TEMP[2147483647], TEMP[2147483646]\nEND\n".to_owned(),
+        format!("VERT\n{}END\n", "DCL CONST[9][0..16383]\n".repeat(100)),
+        format!("VERT\n{}END\n", (0..60).map(|i| format!("DCL CONST[{i}][0..16000]\n")).collect::<String>()),
+        "COMP\nPROPERTY CS_FIXED_BLOCK_WIDTH 4294967295\nPROPERTY CS_FIXED_BLOCK_HEIGHT 4294967295\nDCL TEMP[0..16000]\n\
+         MOV TEMP[0], TEMP[1]\nBARRIER\nEND\n".to_owned(),
+        "GEOM\nPROPERTY GS_MAX_OUTPUT_VERTICES 4294967295\nDCL OUT[0..4000], GENERIC[0]\nIMM[0] UINT32 {0, 0, 0, 0}\n\
+         BGNLOOP\nEMIT IMM[0].xxxx\nENDLOOP\nEND\n".to_owned(),
+        "VERT\nDCL MEMORY[0..2147483647]\nDCL BUFFER[0..2147483647]\nDCL HWATOMIC[0][0..2147483647]\nEND\n".to_owned(),
+        "VERT\nDCL IN[-5..-1]\nMOV OUT[-3], IN[-2]\nMOV TEMP[ADDR[-1].x-2147483648], CONST[-1][-1]\nEND\n".to_owned(),
+        "BGNSUB\nRET\nENDSUB\n".to_owned(),
+        "VERT\nENDSUB\nENDIF\nELSE\nENDSWITCH\nCASE\nBRK\nCONT\nRET\nPOPA\nEND\n".to_owned(),
+    ];
+    for text in huge {
+        let (program, _) = tgsi::parse(&text);
+        let options = RunOptions {
+            step_limit: 5000,
+            ..RunOptions::default()
+        };
+        tgsi_interp::run(&program, &Default::default(), &options);
+        tgsi_interp::Inputs::random(&program, 1, tgsi_interp::CaseStyle::Special);
+    }
 }
