@@ -10,7 +10,11 @@ pub mod copy_prop;
 pub mod cx;
 pub mod dce;
 pub mod dead_flow;
+pub mod dse;
 pub mod facts;
+pub mod gvn;
+pub mod if_convert;
+pub mod memory;
 pub mod registry;
 mod simplify;
 

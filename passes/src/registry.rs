@@ -1,10 +1,10 @@
 //! The table of passes and the wrapper that runs them.
 
-use tgsi_ir::rewrite::{Edits, PhiInputs};
+use tgsi_ir::rewrite::PhiInputs;
 use tgsi_ir::{Function, Item, MultiKind};
 
-use crate::simplify::{ALL, rebuild_simplified};
-use crate::{PassCx, algebra, const_fold, copy_prop, dce, dead_flow};
+use crate::simplify::{ALL, Plan, rebuild_plan};
+use crate::{PassCx, algebra, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert};
 
 /// One pass.
 #[derive(Clone, Copy)]
@@ -33,6 +33,21 @@ pub const PASSES: &[Pass] = &[
         name: "copy-prop",
         summary: "phis of one value become that value",
         run: copy_prop::run,
+    },
+    Pass {
+        name: "gvn",
+        summary: "equal phis, and fetches computed before",
+        run: gvn::run,
+    },
+    Pass {
+        name: "dse",
+        summary: "overwritten stores, and loads of what is known",
+        run: dse::run,
+    },
+    Pass {
+        name: "if-convert",
+        summary: "small branches become selections",
+        run: if_convert::run,
     },
     Pass {
         name: "dead-flow",
@@ -90,16 +105,27 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut flow = false;
     for round in 0..ROUNDS {
         let f = current.as_ref().unwrap_or(func);
-        let mut edits = Edits::default();
+        let mut plan = Plan::default();
         if traits.regions {
             let phis = PhiInputs::collect(f);
-            copy_prop::find(f, cx, &phis, &mut edits);
+            copy_prop::find(f, cx, &phis, &mut plan.edits);
+            gvn::find_phis(f, cx, &phis, &mut plan);
+            // The first round still has phis that nothing reads.
+            if round > 0 {
+                if_convert::find(f, cx, &phis, &mut plan);
+            }
         }
-        if round > 0 && edits.is_empty() && !flow {
+        if traits.fetches {
+            gvn::find_fetches(f, cx, &mut plan);
+        }
+        if traits.memory {
+            dse::find(f, cx, &mut plan);
+        }
+        if round > 0 && plan.is_empty() && !flow {
             break;
         }
         flow = false;
-        let mut next = rebuild_simplified(f, &edits, cx, ALL);
+        let mut next = rebuild_plan(f, &plan, cx, ALL);
         if (traits.regions || traits.effects)
             && let Some(n) = dead_flow::run(&next, cx)
         {
@@ -118,6 +144,8 @@ struct Traits {
     regions: bool,
     /// Items that are effects.
     effects: bool,
+    /// Operations with several results, at least two.
+    fetches: bool,
     /// Indexed arrays or outputs used as memory.
     memory: bool,
 }
@@ -131,6 +159,7 @@ impl Traits {
                 .iter()
                 .any(|i| !matches!(i, Item::Effect(_))),
             effects: !func.body.items.is_empty(),
+            fetches: func.multis.len() > 1,
             memory: func
                 .multis
                 .iter()

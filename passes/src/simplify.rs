@@ -1,7 +1,9 @@
 //! The engine of the passes that are rules: folds and identities, to a fixpoint, in one rebuild.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, rebuild_with};
-use tgsi_ir::{Function, VOp, Value};
+use tgsi_ir::{Function, MultiId, VOp, Value};
 
 use crate::algebra::{self, Step};
 use crate::facts::BitReads;
@@ -26,32 +28,109 @@ pub(crate) const ALL: Rules = Rules {
     algebra: true,
 };
 
+/// How a phi that becomes a selection reads the condition of its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Select {
+    /// UCMP of the condition.
+    Bits,
+    /// CMP of the negated condition, which is 0.0 or 1.0.
+    Negated,
+    /// UCMP of FSNE(condition, 0).
+    NotZero,
+}
+
+/// What the analyses of several passes ask of one rebuild.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// For the frame.
+    pub edits: Edits,
+    /// Redefined phis whose UCMP needs another form of condition.
+    pub selects: FxHashMap<Value, Select>,
+    /// Result channels that an operation gets because a twin of it goes.
+    pub widened: Vec<(MultiId, u8)>,
+    /// Loads all of whose channels are known.
+    pub forwarded: FxHashSet<Value>,
+}
+
+impl Plan {
+    /// Whether nothing is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+}
+
+/// Rebuilds as planned, simplifying on the way.
+pub(crate) fn rebuild_plan(func: &Function, plan: &Plan, cx: &PassCx, rules: Rules) -> Function {
+    if plan.widened.is_empty() {
+        return rebuild_simplified(func, plan, cx, rules);
+    }
+    let mut wider = func.clone();
+    for &(m, results) in &plan.widened {
+        let m = &mut wider.multis[m.0 as usize];
+        m.results |= results;
+        if let Some(d) = m.inst.dsts.first_mut() {
+            d.mask |= results & 15;
+        }
+    }
+    rebuild_simplified(&wider, plan, cx, rules)
+}
+
 /// Simplifies the function; `None` if no rule applied.
 pub(crate) fn simplified(func: &Function, cx: &PassCx, rules: Rules) -> Option<Function> {
     let before = cx.rewrites.get();
-    let new = rebuild_simplified(func, &Edits::default(), cx, rules);
+    let new = rebuild_simplified(func, &Plan::default(), cx, rules);
     (cx.rewrites.get() != before).then_some(new)
 }
 
-/// Rebuilds under `edits`, simplifying on the way.
-pub(crate) fn rebuild_simplified(
-    func: &Function,
-    edits: &Edits,
-    cx: &PassCx,
-    rules: Rules,
-) -> Function {
+fn rebuild_simplified(func: &Function, plan: &Plan, cx: &PassCx, rules: Rules) -> Function {
     let bits = if rules.algebra {
         BitReads::collect(func)
     } else {
         BitReads::default()
     };
-    rebuild_with(func, edits, &mut |f, origin, node| {
+    rebuild_with(func, &plan.edits, &mut |f, origin, mut node| {
         if is_leaf(node.op) {
             return node.intern(f);
+        }
+        if !plan.selects.is_empty()
+            && let Some(&select) = plan.selects.get(&origin)
+        {
+            prepare(f, &mut node, select);
         }
         let payload_free = rules.algebra && !bits.any(origin);
         apply(f, node, rules, payload_free, &mut || cx.spend())
     })
+}
+
+/// Gives a selection the condition its opcode needs.
+fn prepare(f: &mut Function, node: &mut Node, select: Select) {
+    let cond = node.args[0];
+    let unary = Node {
+        op: VOp::Neg,
+        precise: false,
+        wide: false,
+        args: [cond].into_iter().collect(),
+        hint: node.hint,
+    };
+    match select {
+        Select::Bits => {}
+        Select::Negated => {
+            node.op = VOp::Alu(Opcode::Cmp);
+            node.args[0] = make(f, unary);
+        }
+        Select::NotZero => {
+            let zero = f.imm(0);
+            let args = [cond, zero].into_iter().collect();
+            node.args[0] = make(
+                f,
+                Node {
+                    op: VOp::Alu(Opcode::Fsne),
+                    args,
+                    ..unary
+                },
+            );
+        }
+    }
 }
 
 fn is_leaf(op: VOp) -> bool {

@@ -24,12 +24,17 @@ pub struct Edits {
     pub dropped: rustc_hash::FxHashSet<Value>,
     /// Phis that become an operation (a branch that is a selection); the operands precede the phi.
     pub redefine: FxHashMap<Value, (VOp, Args)>,
+    /// Channels (a mask) that a [`MultiKind::Store`] no longer writes; at least one stays.
+    pub trimmed: FxHashMap<Value, u8>,
 }
 
 impl Edits {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.subst.is_empty() && self.dropped.is_empty() && self.redefine.is_empty()
+        self.subst.is_empty()
+            && self.dropped.is_empty()
+            && self.redefine.is_empty()
+            && self.trimmed.is_empty()
     }
 
     /// The value that stands for `v`.
@@ -244,9 +249,20 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
             stack.extend(phis.inputs.get(&v).into_iter().flatten());
             stack.extend(cond_of.get(&v));
         }
-        stack.extend(&d.args);
+        match edits.trimmed.get(&v).zip(f.as_multi(v)) {
+            Some((&gone, m)) => {
+                let kept = m.slots.iter().zip(&d.args).filter(|p| !is_trimmed(*p.0, gone));
+                stack.extend(kept.map(|p| p.1));
+            }
+            None => stack.extend(&d.args),
+        }
     }
     l
+}
+
+/// Whether an operand of a store is one of the channels `gone`.
+fn is_trimmed(slot: Slot, gone: u8) -> bool {
+    matches!(slot, Slot::Src(0, c) if gone >> c & 1 != 0)
 }
 
 /// `edits`, with the phis of branches whose arm is known replaced by what that arm gives.
@@ -311,13 +327,22 @@ pub fn rebuild_with(
         }
         let redefined = if edits.redefine.is_empty() { None } else { edits.redefine.get(&v) };
         let (op, args) = redefined.map_or((d.op, &d.args), |(op, args)| (*op, args));
+        let mut trimmed = None;
+        if !edits.trimmed.is_empty()
+            && let Some((&gone, m)) = edits.trimmed.get(&v).zip(old.as_multi(v))
+        {
+            trimmed = Some(trim(m, args, gone));
+        }
+        let args = trimmed.as_ref().map_or(args, |t| &t.1);
         let args: Option<Args> = args.iter().map(|&a| b.map[ix(a)]).collect();
         let Some(args) = args else {
             debug_assert!(false, "a live value has a dead operand");
             continue;
         };
         let mut node = Node { op, precise: d.precise, wide: d.wide, args, hint: d.hint };
-        if let VOp::Multi(m) = d.op {
+        if let Some((multi, _)) = trimmed {
+            node.op = VOp::Multi(b.new.multi(multi));
+        } else if let VOp::Multi(m) = d.op {
             node.op = VOp::Multi(b.narrow(m, &mut node.args));
         }
         b.map[ix(v)] = Some(rule(&mut b.new, v, node));
@@ -521,6 +546,19 @@ pub fn departs(body: &Body, id: RegionId) -> bool {
         Item::Switch(s) => s.cases.iter().any(|c| departs(&c.body, id)),
         _ => false,
     })
+}
+
+/// A store without the channels `gone`, and its operands in the old function.
+fn trim(m: &Multi, args: &Args, gone: u8) -> (Multi, Args) {
+    let mut m = m.clone();
+    let keep: SmallVec<[bool; 6]> = m.slots.iter().map(|&s| !is_trimmed(s, gone)).collect();
+    let mut k = keep.iter();
+    m.slots.retain(|_| *k.next().unwrap_or(&true));
+    for d in &mut m.inst.dsts {
+        d.mask &= !gone;
+    }
+    let args = args.iter().zip(&keep).filter(|p| *p.1).map(|p| *p.0).collect();
+    (m, args)
 }
 
 /// Cuts the result channels of an operation to `used` and drops the operand words nothing reads any more.

@@ -1,0 +1,265 @@
+//! # What
+//! A small branch that only chooses between values becomes selections.
+//!
+//! # Why
+//! IF, ELSE, ENDIF and the copies of its phis cost more than the selections, and values in a
+//! branch pack with nothing outside.
+//!
+//! # Algorithm
+//! A candidate has two arms without effects that both reach their end. The cost of keeping it
+//! (IF, ENDIF, ELSE if the second arm has code, copies into the phis) is compared with that of
+//! the selections it needs; registers are estimated by the lanes of the phis. Each phi is then
+//! redefined as `UCMP(condition, a, b)`, or as a CMP where the program has no integers.
+//!
+//! # Preserves
+//! Bits: UIF and UCMP test the same bits. An IF tests a float, so its condition must not be -0.0,
+//! or is compared with 0 first.
+//!
+//! # Limits
+//! Arms of more than [`MAX_ARM`] operations, or with a texture fetch, stay branches: both arms
+//! always run after the conversion.
+//!
+//! # Cost
+//! One count of uses; each candidate looks at its arms only.
+//!
+//! # Tests
+//! Below: UIF, IF of a comparison, too large, effects, fetches, what was cheaper as a branch.
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use tgsi::{Opcode, Shape, Ty};
+use tgsi_ir::rewrite::{PhiInputs, known_branch, walk};
+use tgsi_ir::{Function, If, Item, VOp, Value, ix};
+
+use crate::PassCx;
+use crate::facts::{is_float_bool, never_minus_zero};
+use crate::simplify::{Plan, Rules, Select, rebuild_plan};
+
+/// Most operations (by source instruction) of both arms together.
+pub const MAX_ARM: usize = 4;
+
+/// Converts branches to selections.
+pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    let mut plan = Plan::default();
+    find(func, cx, &PhiInputs::collect(func), &mut plan);
+    (!plan.is_empty()).then(|| {
+        rebuild_plan(
+            func,
+            &plan,
+            cx,
+            Rules {
+                fold: false,
+                algebra: false,
+            },
+        )
+    })
+}
+
+/// Adds the branches that are worth it to the plan.
+pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &mut Plan) {
+    let mut branches: Vec<&If> = Vec::new();
+    walk(func, &func.body, &mut |item| {
+        if let Item::If(i) = item
+            && is_candidate(func, i)
+        {
+            branches.push(i);
+        }
+    });
+    if branches.is_empty() {
+        return;
+    }
+    let integers = has_integers(func);
+    let mut uses = count_uses(func, phis);
+    for i in branches {
+        let Some(select) = selection(func, i, integers) else {
+            continue;
+        };
+        let open = |p: &Value| !plan.edits.subst.contains_key(p) && uses[ix(*p)] != 0;
+        let live: SmallVec<[usize; 8]> = (0..i.results.len())
+            .filter(|&k| open(&i.results[k]))
+            .collect();
+        if live.is_empty() || !pays(func, i, &live, select, &mut uses) || !cx.spend() {
+            continue;
+        }
+        let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
+            continue;
+        };
+        for k in live {
+            let args = [i.cond, a[k], b[k]]
+                .into_iter()
+                .map(|v| plan.edits.resolve(v))
+                .collect();
+            plan.edits
+                .redefine
+                .insert(i.results[k], (VOp::Alu(Opcode::Ucmp), args));
+            if select != Select::Bits {
+                plan.selects.insert(i.results[k], select);
+            }
+        }
+    }
+}
+
+fn is_candidate(func: &Function, i: &If) -> bool {
+    let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
+        return false;
+    };
+    let ordered = |args: &[Value]| {
+        i.results
+            .iter()
+            .zip(args)
+            .all(|(p, a)| ix(*a) < ix(*p) && ix(i.cond) < ix(*p))
+    };
+    i.then.items.is_empty()
+        && i.els.items.is_empty()
+        && !i.results.is_empty()
+        && known_branch(func, i).is_none()
+        && ordered(a)
+        && ordered(b)
+}
+
+/// Whether the program has integer operations, so that UCMP is no new demand on its target.
+fn has_integers(func: &Function) -> bool {
+    let mut bits = false;
+    walk(func, &func.body, &mut |item| {
+        bits |= matches!(item, Item::If(i) if i.bits)
+    });
+    bits || func.values.values().any(|d| match d.op {
+        VOp::Alu(op) => matches!(op.info().dst_ty, Ty::U | Ty::Any) || op == Opcode::F2i,
+        _ => false,
+    })
+}
+
+/// How the phis of a branch can be selections, if they can.
+fn selection(func: &Function, i: &If, integers: bool) -> Option<Select> {
+    if i.bits || integers && never_minus_zero(func, i.cond) {
+        Some(Select::Bits)
+    } else if is_float_bool(func, i.cond) {
+        Some(Select::Negated)
+    } else {
+        integers.then_some(Select::NotZero)
+    }
+}
+
+/// How many operands and arguments name each value.
+fn count_uses(func: &Function, phis: &PhiInputs) -> Vec<u32> {
+    let mut uses = vec![0u32; func.values.len()];
+    for d in func.values.values() {
+        d.args.iter().for_each(|&a| uses[ix(a)] += 1);
+    }
+    phis.order
+        .iter()
+        .flat_map(|p| &phis.inputs[p])
+        .for_each(|&a| uses[ix(a)] += 1);
+    func.end_args
+        .iter()
+        .flatten()
+        .for_each(|&a| uses[ix(a)] += 1);
+    walk(func, &func.body, &mut |item| match item {
+        Item::If(i) => uses[ix(i.cond)] += 1,
+        Item::Switch(s) => uses[ix(s.selector)] += 1,
+        Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| uses[ix(a)] += 1),
+        _ => {}
+    });
+    uses
+}
+
+/// Whether the selections cost no more than the branch.
+fn pays(func: &Function, i: &If, live: &[usize], select: Select, uses: &mut [u32]) -> bool {
+    let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
+        return false;
+    };
+    let mut taken: Vec<Value> = Vec::new();
+    let mut arm = Arm {
+        func,
+        only: FxHashSet::default(),
+        groups: FxHashSet::default(),
+        fetches: false,
+    };
+    for &k in live {
+        arm.release(a[k], uses, &mut taken);
+        arm.release(b[k], uses, &mut taken);
+    }
+    for v in taken {
+        uses[ix(v)] += 1;
+    }
+    if arm.fetches || arm.groups.len() > MAX_ARM {
+        return false;
+    }
+    let mut phis = Lanes::default();
+    let (mut first, mut second) = (Lanes::default(), Lanes::default());
+    let mut has_else = false;
+    for &k in live {
+        let lane = func.values[i.results[k]].hint.lane;
+        phis.add(lane);
+        let made = |v: Value| arm.only.contains(&v);
+        let constant = |v: Value| func.as_imm(v).is_some();
+        let (x, y) = (a[k], b[k]);
+        // A value that was there before shares the register of the phi unless the other arm's does.
+        let shared = |v: Value, o: Value| !made(v) && !constant(v) && (made(o) || constant(o));
+        if !made(x) && !shared(x, y) {
+            first.add(lane);
+        }
+        if !made(y) && !shared(y, x) && (made(x) || constant(y)) {
+            second.add(lane);
+        }
+        has_else |= made(y) || constant(y);
+    }
+    let now = 2 + usize::from(has_else) + first.registers() + second.registers();
+    let then = phis.registers() + usize::from(select == Select::NotZero);
+    then <= now
+}
+
+/// The values that only the phis of a branch need.
+struct Arm<'a> {
+    func: &'a Function,
+    only: FxHashSet<Value>,
+    /// Opcode and source instruction of each: about one instruction.
+    groups: FxHashSet<(std::mem::Discriminant<VOp>, Option<Opcode>, u32)>,
+    fetches: bool,
+}
+
+impl Arm<'_> {
+    /// Takes one use from `v`; with the last one it belongs to the branch, and its operands are next.
+    fn release(&mut self, v: Value, uses: &mut [u32], taken: &mut Vec<Value>) {
+        if uses[ix(v)] == 0 || taken.len() > 256 {
+            return;
+        }
+        uses[ix(v)] -= 1;
+        taken.push(v);
+        let d = &self.func.values[v];
+        if uses[ix(v)] != 0 || d.args.is_empty() {
+            return;
+        }
+        self.only.insert(v);
+        let op = match d.op {
+            VOp::Alu(op) => Some(op),
+            VOp::Multi(m) => {
+                let op = self.func.multis[m.0 as usize].inst.op;
+                self.fetches |= matches!(op.info().shape, Shape::Tex | Shape::Mem);
+                Some(op)
+            }
+            _ => None,
+        };
+        if op.is_some() {
+            self.groups
+                .insert((std::mem::discriminant(&d.op), op, d.hint.inst));
+        }
+        for &a in &d.args {
+            self.release(a, uses, taken);
+        }
+    }
+}
+
+/// Channels by lane: as many registers as the fullest lane has.
+#[derive(Default)]
+struct Lanes([usize; 4]);
+
+impl Lanes {
+    fn add(&mut self, lane: u8) {
+        self.0[lane as usize & 3] += 1;
+    }
+
+    fn registers(&self) -> usize {
+        self.0.into_iter().max().unwrap_or_default()
+    }
+}
