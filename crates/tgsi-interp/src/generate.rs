@@ -167,8 +167,24 @@ pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
     inputs.seed = seed;
     let mut rng = Rng::new(seed);
     let palette = rng.below(PALETTES.len() as u32) as usize;
+    let ranges = [
+        Range::Mixed,
+        Range::Mixed,
+        Range::Few,
+        Range::Unit,
+        Range::Small,
+        Range::Moderate,
+    ];
+    let range = rng.pick(&ranges).unwrap_or(Range::Mixed);
+    let int_limit = rng.pick(&[2, 3, 8, 8]).unwrap_or(8);
     let mut g = Generator {
         rng,
+        range,
+        int_limit,
+        own_ints: immediates(program, |w| w < 4096),
+        own_floats: immediates(program, |w| {
+            (0x3800_0000..0x4800_0000).contains(&(w & 0x7fff_ffff))
+        }),
         palette,
         style,
         reading: Reading::new(program),
@@ -254,8 +270,48 @@ const PALETTES: [&[u32]; 6] = [
     ],
 ];
 
+fn immediates(program: &Program, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let words = program.header.iter().filter_map(|i| match i {
+        Item::Imm(imm) => Some(imm.words),
+        _ => None,
+    });
+    let mut words: Vec<u32> = words.flatten().filter(|w| wanted(*w)).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Where the floats of a case lie. One range for all of them reaches branches that a
+/// mixture seldom reaches: lengths below one, equal numbers, colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    Mixed,
+    Few,
+    Unit,
+    Small,
+    Moderate,
+    Wide,
+}
+
+const RANGES: [Range; 8] = [
+    Range::Few,
+    Range::Few,
+    Range::Unit,
+    Range::Unit,
+    Range::Unit,
+    Range::Moderate,
+    Range::Moderate,
+    Range::Wide,
+];
+
 struct Generator {
     rng: Rng,
+    range: Range,
+    /// Small integers are below this.
+    int_limit: u32,
+    /// Integers and floats among the program's immediates: what it compares its inputs with.
+    own_ints: Vec<u32>,
+    own_floats: Vec<u32>,
     /// Number of the special words of this case.
     palette: usize,
     style: CaseStyle,
@@ -402,26 +458,38 @@ impl Generator {
         }
     }
 
+    /// A small integer: of this case's few, mostly, so that equal ones meet and loops end.
     fn small_int(&mut self) -> u32 {
-        match self.rng.below(16) {
-            0 => 0,
-            1 => u32::MAX,
-            2 => self.rng.below(64),
-            3 => self.rng.below(100_000),
-            _ => self.rng.below(8),
+        if self.rng.below(4) == 0
+            && let Some(word) = self.rng.pick(&self.own_ints)
+        {
+            return word;
+        }
+        match self.rng.below(24) {
+            0 => u32::MAX,
+            1 => self.rng.below(64),
+            2 => self.rng.below(100_000),
+            _ => self.rng.below(self.int_limit),
         }
     }
 
-    /// A float in a moderate range, with the common ones more often.
+    /// A float of this case's range.
     fn ordinary(&mut self) -> u32 {
-        let x = match self.rng.below(16) {
-            0 => 0.0,
-            1 => 1.0,
-            2 => -1.0,
-            3 => 0.5,
-            4..=9 => self.rng.unit(),
-            10..=13 => (self.rng.unit() - 0.5) * 4.0,
-            _ => (self.rng.unit() - 0.5) * 100.0,
+        if self.rng.below(12) == 0
+            && let Some(word) = self.rng.pick(&self.own_floats)
+        {
+            return word;
+        }
+        let range = match self.range {
+            Range::Mixed => self.rng.pick(&RANGES).unwrap_or(Range::Unit),
+            range => range,
+        };
+        let x = match range {
+            Range::Few => self.rng.below(4) as f32 - 1.0,
+            Range::Unit => self.rng.unit(),
+            Range::Small => self.rng.unit() - 0.5,
+            Range::Moderate => (self.rng.unit() - 0.5) * 4.0,
+            Range::Mixed | Range::Wide => (self.rng.unit() - 0.5) * 100.0,
         };
         x.to_bits()
     }
