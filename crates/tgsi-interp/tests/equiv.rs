@@ -123,6 +123,7 @@ fn a_tolerance_is_for_floats_only() {
             rel: 1e-4,
             abs: 1e-5,
         },
+        special_cases: 0,
         ..options()
     };
     let equal = |a: &str, b: &str| report(a, b, &options).is_equal();
@@ -131,8 +132,9 @@ fn a_tolerance_is_for_floats_only() {
         ..options
     };
     let (a, b) = (
-        "MOV TEMP[0], IN[0]\nMIN TEMP[0], TEMP[0], IMM[0].zzzz\nMAX TEMP[0], TEMP[0], IMM[0].wwww\nRCP TEMP[1].x, TEMP[0].xxxx\nMUL OUT[0].x, TEMP[1].xxxx, TEMP[0].yyyy",
-        "MOV TEMP[0], IN[0]\nMIN TEMP[0], TEMP[0], IMM[0].zzzz\nMAX TEMP[0], TEMP[0], IMM[0].wwww\nDIV OUT[0].x, TEMP[0].yyyy, TEMP[0].xxxx",
+        "MAX TEMP[0], |IN[0]|, IMM[0].wwww\nRCP TEMP[1].x, TEMP[0].xxxx\nRCP TEMP[1].y, TEMP[0].yyyy\n\
+         MUL OUT[0].xy, TEMP[1], IN[0].zwzw",
+        "MAX TEMP[0], |IN[0]|, IMM[0].wwww\nDIV OUT[0].xy, IN[0].zwzw, TEMP[0]",
     );
     assert!(equal(a, b), "{:#?}", report(a, b, &options));
     assert!(!report(a, b, &exact).is_equal());
