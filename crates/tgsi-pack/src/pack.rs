@@ -129,11 +129,13 @@ pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &Pac
     p.edge_copies();
     p.initial();
     p.constrain(f, options);
+    debug_assert_eq!(p.faults(), Vec::<String>::new(), "after constraints");
     p.dependences(f);
     p.fold_stores(f, layout);
     if options.merge {
         p.merge_all(f, options);
     }
+    debug_assert_eq!(p.faults(), Vec::<String>::new(), "after merging");
     p
 }
 
@@ -326,6 +328,26 @@ impl Packing {
             What::Alu(op) => packs(op) && !narrows(op),
             What::Multi(_) => false,
         }
+    }
+
+    /// Operands and results that do not stand in one register although one instruction needs
+    /// them there. Empty unless there is a fault.
+    pub fn faults(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for (i, pack) in self.packs.iter().enumerate() {
+            if pack.dead {
+                continue;
+            }
+            for k in 0..self.lir.nodes[pack.nodes[0] as usize].lens.len() {
+                let words = self.slot(pack, k);
+                let mut homes: SmallVec<[Home; 8]> = words.iter().map(|o| self.home(o.r)).collect();
+                homes.retain(|h| *h != Home::Any);
+                if homes.windows(2).any(|w| w[0] != w[1]) {
+                    out.push(format!("pack {i} source {k}: {homes:?}"));
+                }
+            }
+        }
+        out
     }
 
     /// What must agree for two nodes to share an instruction.

@@ -227,7 +227,7 @@ impl Printer<'_> {
                 for c in 0..4 {
                     wanted[c] = words[c].and_then(|o| match o.r {
                         Ref::Imm(w) => Some(w),
-                        _ if pairs || lead.is_none() => Some(0),
+                        Ref::Undef(_) if pairs || lead.is_none() => Some(0),
                         _ => None,
                     });
                 }
@@ -246,7 +246,11 @@ impl Printer<'_> {
                 for c in 0..4 {
                     if let Some(Opnd { r: Ref::Ent(e), .. }) = words[c] {
                         let (file, index, chan) = self.place(e)?;
-                        src.reg = Register::direct(file, index);
+                        let reg = Register::direct(file, index);
+                        if swizzle.iter().any(|&c| c != u8::MAX) && src.reg != reg {
+                            return Err(LowerError::Operand("one operand in two registers"));
+                        }
+                        src.reg = reg;
                         swizzle[c] = chan;
                     }
                 }

@@ -420,10 +420,11 @@ impl Packing {
         let words: SmallVec<[Opnd; 8]> = self.source(n, k).iter().copied().collect();
         // The register with most of the words receives the others.
         let host = if pair { None } else { self.host(&words) };
-        let done = host.is_some_and(|h| self.gather_into(&node, n, k, &words, Some(h), pair));
-        if !done {
-            self.gather_into(&node, n, k, &words, None, pair);
-        }
+        let site = Site { n, k, pair };
+        let done = host.is_some_and(|h| self.gather_into(&node, site, &words, Some(h), true))
+            || self.gather_into(&node, site, &words, None, true)
+            || self.gather_into(&node, site, &words, None, false);
+        debug_assert!(done, "fresh words always fit");
     }
 
     fn host(&self, words: &[Opnd]) -> Option<u32> {
@@ -447,12 +448,12 @@ impl Packing {
     fn gather_into(
         &mut self,
         node: &crate::lir::Node,
-        n: NodeId,
-        k: usize,
+        site: Site,
         words: &[Opnd],
         host: Option<u32>,
-        pair: bool,
+        reuse: bool,
     ) -> bool {
+        let Site { n, k, pair } = site;
         // Which words move, each once.
         let stays = |s: &Self, o: &Opnd| {
             !o.neg && !o.abs && host.is_some_and(|h| s.home(o.r) == Home::Class(h)) || is_wild(o)
@@ -469,7 +470,7 @@ impl Packing {
             // A copy made for another operand serves here too.
             let old = self.copies.get(&(node.block, o.r)).cloned().unwrap_or_default();
             let mut reused = None;
-            if plain_word && !pair {
+            if plain_word && !pair && reuse {
                 for e in old {
                     let c = self.class(e);
                     let earlier = self.lir.nodes[self.lir.def[e as usize] as usize].pos <= node.pos;
@@ -547,30 +548,39 @@ impl Packing {
     /// Splits a pack whose operands cannot stand in one register each.
     fn split(&mut self, p: PackId) {
         let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].lens.len();
+        let created = self.packs.len() as PackId;
         for k in 0..slots {
-            // New packs are split for the later operands when their turn comes.
-            let mut at = p;
-            let mut next = self.packs.len() as PackId;
-            loop {
-                if self.packs[at as usize].nodes.len() > 1 {
-                    let words: SmallVec<[Ref; 8]> =
-                        self.slot(&self.packs[at as usize], k).iter().map(|o| o.r).collect();
-                    if self.unite_refs(&words).is_none() {
-                        self.regroup(at, |s, a, b| {
-                            let words: SmallVec<[Ref; 8]> =
-                                s.source(a, k).iter().chain(s.source(b, k)).map(|o| o.r).collect();
-                            s.unite_refs(&words).is_some()
-                        });
-                    }
-                }
-                if next as usize >= self.packs.len() {
-                    break;
-                }
-                at = next;
-                next += 1;
+            let mut parts: SmallVec<[PackId; 4]> = [p].into_iter().collect();
+            parts.extend(created..self.packs.len() as PackId);
+            for at in parts {
+                self.split_at(at, k);
             }
         }
     }
+
+    /// Splits one pack for one operand.
+    fn split_at(&mut self, at: PackId, k: usize) {
+        if self.packs[at as usize].nodes.len() < 2 {
+            return;
+        }
+        let words: SmallVec<[Ref; 8]> = self.slot(&self.packs[at as usize], k).iter().map(|o| o.r).collect();
+        if self.unite_refs(&words).is_some() {
+            return;
+        }
+        self.regroup(at, |s, a, b| {
+            let words: SmallVec<[Ref; 8]> = s.source(a, k).iter().chain(s.source(b, k)).map(|o| o.r).collect();
+            s.unite_refs(&words).is_some()
+        });
+    }
+}
+
+/// An operand that is gathered.
+#[derive(Clone, Copy)]
+struct Site {
+    n: NodeId,
+    k: usize,
+    /// Its words are 64-bit pairs.
+    pair: bool,
 }
 
 /// An operand without modifiers.
