@@ -797,8 +797,10 @@ fn ucmp(f: &mut Function, n: &Node) -> Step {
     match (f.as_imm(a), f.as_imm(b)) {
         (Some(u32::MAX), Some(0)) => Is(c),
         (Some(0), Some(u32::MAX)) => becomes(Not, n, &[c]),
-        (_, Some(0)) => becomes(And, n, &[c, a]),
-        (Some(0), _) => match cheap_not(f, n, c) {
+        // Only constants: a NaN that a float operation made stays a choice of float words, and
+        // the lanes of one choice stay one instruction.
+        (Some(_), Some(0)) => becomes(And, n, &[c, a]),
+        (Some(0), Some(_)) => match cheap_not(f, n, c) {
             Some(m) => becomes(And, n, &[m, b]),
             None => Keep,
         },
