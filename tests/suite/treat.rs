@@ -4,7 +4,7 @@ use std::thread;
 
 use tgsi::{File, Item, Program};
 use tgsi_opt::{FallbackKind, Options, Outcome};
-use tgsi_target::{Cost, count, virgl_introduces};
+use tgsi_target::{Cost, count, count_result, virgl_introduces};
 
 use crate::{
     Check,
@@ -27,7 +27,7 @@ pub(crate) fn all(
     same_on_threads(input, outcome, options)?;
     if options.passes.is_none() {
         never_worse(input, outcome, options)?;
-        idempotent(outcome, options)?;
+        idempotent(input, outcome, options)?;
     }
     oracle::same_meaning(input, &outcome.program, closeness)
 }
@@ -67,11 +67,20 @@ fn no_refused_result(outcome: &Outcome) -> Check {
 }
 
 fn counts_are_true(input: &Program, outcome: &Outcome) -> Check {
-    if outcome.before == count(input) && outcome.after == count(&outcome.program) {
-        Ok(())
-    } else {
-        Err("the outcome's counts are not those of its programs".into())
+    let before = ("before", outcome.before, count(input));
+    let after = (
+        "after",
+        outcome.after,
+        count_result(&outcome.program, input),
+    );
+    for (name, told, found) in [before, after] {
+        if told != found {
+            return Err(format!(
+                "the outcome says {name} {told:?}, which is {found:?}"
+            ));
+        }
     }
+    Ok(())
 }
 
 /// What the program shares with its driver: properties and declarations, their order included.
@@ -127,7 +136,8 @@ fn same_on_threads(input: &Program, outcome: &Outcome, options: &Options) -> Che
 }
 
 fn never_worse(input: &Program, outcome: &Outcome, options: &Options) -> Check {
-    let (before, after) = (cost(input, options), cost(&outcome.program, options));
+    let before = Cost::of(input, &count(input), &options.target);
+    let after = cost(&outcome.program, input, options);
     if after <= before {
         Ok(())
     } else {
@@ -135,10 +145,10 @@ fn never_worse(input: &Program, outcome: &Outcome, options: &Options) -> Check {
     }
 }
 
-fn idempotent(outcome: &Outcome, options: &Options) -> Check {
-    let once = cost(&outcome.program, options);
+fn idempotent(input: &Program, outcome: &Outcome, options: &Options) -> Check {
+    let once = cost(&outcome.program, input, options);
     let again = tgsi_opt::optimize(&outcome.program, options);
-    let twice = cost(&again.program, options);
+    let twice = cost(&again.program, input, options);
     if once == twice {
         return Ok(());
     }
@@ -148,6 +158,6 @@ fn idempotent(outcome: &Outcome, options: &Options) -> Check {
     ))
 }
 
-fn cost(program: &Program, options: &Options) -> Cost {
-    Cost::of(program, &count(program), &options.target)
+fn cost(result: &Program, input: &Program, options: &Options) -> Cost {
+    Cost::of(result, &count_result(result, input), &options.target)
 }
