@@ -98,6 +98,8 @@ pub(crate) enum Made {
     Copy,
     /// Selected from source 1 or 2 by source 0.
     Select,
+    /// Of bits that may be those of a float: a selection written as a mask.
+    Bits,
     Other,
 }
 
@@ -458,6 +460,8 @@ fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
         }
         Opcode::Ucmp if modified(1) || modified(2) => Made::Float,
         Opcode::Ucmp => Made::Select,
+        Opcode::And | Opcode::Or | Opcode::Xor => Made::Bits,
+        Opcode::Umin | Opcode::Umax | Opcode::Imin | Opcode::Imax => Made::Bits,
         op => match op.info().dst_ty {
             Ty::F => Made::Float,
             Ty::D => Made::Double,

@@ -254,7 +254,11 @@ impl Quad {
                 m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
-            let made = made(inst, &srcs);
+            let made = if inst.made == Made::Bits {
+                made_of_bits(&srcs, &result)
+            } else {
+                made(inst, &srcs)
+            };
             self.finish(
                 m,
                 inst,
@@ -508,8 +512,21 @@ pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
                 m | from & 0x11 << i
             })
         }
-        Made::Other => 0,
+        Made::Bits | Made::Other => 0,
     }
+}
+
+/// `x & mask` and its like pass a float on, or a NaN with bits as free as it had.
+fn made_of_bits(srcs: &[Fetched], result: &Vec4) -> u8 {
+    let nan = |w: u32| f32::from_bits(w).is_nan();
+    let mut made = 0;
+    for c in 0..4 {
+        for s in srcs.iter().filter(|s| s.made >> c & 1 != 0) {
+            let passed = s.words[c] == result[c] || nan(s.words[c]) && nan(result[c]);
+            made |= u8::from(passed) << c;
+        }
+    }
+    made
 }
 
 fn saturate(inst: &Decoded, value: &mut Fetched) {

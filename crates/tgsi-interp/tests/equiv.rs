@@ -75,6 +75,13 @@ fn nan_payloads_are_free_only_behind_float_operations() {
         "MUL OUT[0], -IN[0], IMM[0].zzzz",
         "MUL OUT[0], IN[0], -IMM[0].zzzz",
     );
+    // A mask passes the NaN on with what it had: 0/0 of either sign.
+    same(
+        "MUL TEMP[0], IN[0], IMM[0].xxxx\nRCP TEMP[1].x, IMM[0].xxxx\nMUL TEMP[0], TEMP[0], TEMP[1].xxxx\n\
+         FSEQ TEMP[1], IN[0], IN[0]\nUCMP OUT[0], TEMP[1], TEMP[0], IMM[1].xxxx",
+        "MUL TEMP[0], IN[0], -IMM[0].xxxx\nRCP TEMP[1].x, -IMM[0].xxxx\nMUL TEMP[0], TEMP[0], TEMP[1].xxxx\n\
+         FSEQ TEMP[1], IN[0], IN[0]\nAND OUT[0], TEMP[1], TEMP[0]",
+    );
     differ("MOV OUT[0], IN[0]", "MOV OUT[0], -IN[0]");
     differ("MOV OUT[0], IN[0]", "AND OUT[0], IN[0], IMM[1].xxxx");
 }
