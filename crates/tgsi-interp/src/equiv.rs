@@ -36,6 +36,8 @@ pub struct EquivOptions {
     pub step_limit: u64,
     /// Invocations of a work group that are run.
     pub max_invocations: u32,
+    /// Whether the first program is of the first era. `None`: as its header and opcodes say.
+    pub first_era: Option<bool>,
     /// Mismatches kept in the report; further ones are only counted.
     pub max_mismatches: usize,
 }
@@ -49,6 +51,7 @@ impl Default for EquivOptions {
             tolerance: Tolerance::Exact,
             step_limit: 20_000,
             max_invocations: 64,
+            first_era: None,
             max_mismatches: 16,
         }
     }
@@ -135,6 +138,7 @@ pub fn compare(a: &Program, b: &Program, options: &EquivOptions) -> EquivReport 
         step_limit: options.step_limit,
         fill: 0,
         max_invocations: options.max_invocations,
+        first_era: options.first_era,
         log_effects: false,
         lane_by_lane: first.branches || second.branches,
     };
@@ -153,7 +157,8 @@ pub fn compare(a: &Program, b: &Program, options: &EquivOptions) -> EquivReport 
         }
         // The optimised program may take more steps, never without end.
         let more = RunOptions {
-            step_limit: 4 * options.step_limit,
+            step_limit: options.step_limit.saturating_mul(4),
+            first_era: None,
             ..run_options
         };
         let y = masked(&second, &inputs, &more, &FILLS);

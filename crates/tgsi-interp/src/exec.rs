@@ -3,7 +3,7 @@
 use tgsi::{File, Item, Opcode, Program, Stage};
 
 use crate::code::{self, Code, Decoded, Kind, property_number};
-use crate::eval::Vec4;
+use crate::eval::{Rules, Vec4};
 use crate::flow::{self, Flow, Operands};
 use crate::inputs::Inputs;
 use crate::memops::default_words;
@@ -22,6 +22,8 @@ pub struct RunOptions {
     pub fill: u64,
     /// Invocations of a work group that are run at most.
     pub max_invocations: u32,
+    /// Whether the definitions of the first era hold. `None`: as the header and the opcodes say.
+    pub first_era: Option<bool>,
     /// Lists stores and atomics in the outcome.
     pub log_effects: bool,
     /// Runs one lane at a time, as programs with `BRA` always do. Derivatives are 0 then.
@@ -34,6 +36,7 @@ impl Default for RunOptions {
             step_limit: 100_000,
             fill: 1,
             max_invocations: 1024,
+            first_era: None,
             log_effects: false,
             lane_by_lane: false,
         }
@@ -45,6 +48,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) inputs: &'a Inputs,
     pub(crate) sampler: &'a dyn Sampler,
+    pub(crate) rules: Rules,
     pub(crate) fill: u64,
     pub(crate) flags: Flags,
     pub(crate) memory: Vec<Region>,
@@ -283,6 +287,10 @@ pub(crate) fn run_code(
         code,
         inputs,
         sampler,
+        rules: Rules {
+            first_era: options.first_era.unwrap_or(code.rules.first_era),
+            ..code.rules
+        },
         fill: options.fill,
         flags: Flags {
             malformed: code.malformed,

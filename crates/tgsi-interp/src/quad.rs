@@ -245,12 +245,11 @@ impl Quad {
                 *slot = self.fetch(m, src, lane);
             }
             let words = srcs.map(|s| s.words);
-            let Some(mut result) = crate::eval_op(inst.op, &words[..count], mask, m.code.rules)
-            else {
+            let Some(mut result) = crate::eval_op(inst.op, &words[..count], mask, m.rules) else {
                 m.flags.malformed = true;
                 continue;
             };
-            if inst.op == Opcode::Xpd && !m.code.rules.first_era {
+            if inst.op == Opcode::Xpd && !m.rules.first_era {
                 m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
@@ -399,11 +398,7 @@ impl Quad {
 
     /// Significand to one destination, exponent to the other; the oldest text has them swapped.
     fn dfracexp(&mut self, m: &mut Machine, inst: &Decoded, lane: usize, a: Vec4) {
-        let (wide, narrow) = if m.code.rules.first_era {
-            (1, 0)
-        } else {
-            (0, 1)
-        };
+        let (wide, narrow) = if m.rules.first_era { (1, 0) } else { (0, 1) };
         let mask = inst.dsts.get(wide).map_or(0, |d| d.mask);
         let mut targets = inst.dsts.get(narrow).map_or(0, |d| d.mask);
         for half in 0..2usize {
@@ -519,14 +514,13 @@ pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
 /// `x & mask` and its like pass a float on, or a NaN with bits as free as it had.
 fn made_of_bits(srcs: &[Fetched], result: &Vec4) -> u8 {
     let nan = |w: u32| f32::from_bits(w).is_nan();
-    let mut made = 0;
-    for c in 0..4 {
-        for s in srcs.iter().filter(|s| s.made >> c & 1 != 0) {
-            let passed = s.words[c] == result[c] || nan(s.words[c]) && nan(result[c]);
-            made |= u8::from(passed) << c;
-        }
-    }
-    made
+    let passed = |s: &Fetched, c: usize| {
+        let (word, result) = (s.words[c], result[c]);
+        s.made >> c & 1 != 0 && (word == result || nan(word) && nan(result))
+    };
+    lanes(0xf)
+        .filter(|c| srcs.iter().any(|s| passed(s, *c)))
+        .fold(0, |made, c| made | 1 << c)
 }
 
 fn saturate(inst: &Decoded, value: &mut Fetched) {

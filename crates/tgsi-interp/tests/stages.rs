@@ -194,6 +194,14 @@ fn the_first_era_has_its_own_definitions() {
     assert_eq!(lanes(&old, 0, 0), [0.5f32.to_bits(); 4]);
     assert_eq!(lanes(&old, 1, 3), [1.0f32.to_bits(); 4]);
     let new = run_text(&format!("VERT\n{body}"), &lines, &options());
+    let told = RunOptions {
+        first_era: Some(true),
+        ..options()
+    };
+    assert_eq!(
+        run_text(&format!("VERT\n{body}"), &lines, &told).outputs,
+        old.outputs
+    );
     assert!(f32::from_bits(lanes(&new, 0, 0)[0]).is_nan());
     assert_eq!(lanes(&new, 0, 1), [0x3f80_0000; 4]);
 }
