@@ -148,7 +148,7 @@ pub enum MultiKind {
     Effect,
     /// A write to an indexed TEMP array or to OUT used as memory; `inst` is a MOV.
     Store,
-    /// A read of an indexed TEMP array or of OUT used as memory; `inst` is a MOV.
+    /// A read of an indexed TEMP array, of an indexed input, or of OUT used as memory; `inst` is a MOV.
     Load,
 }
 

@@ -74,6 +74,12 @@ impl Lifter<'_> {
                 Ok(self.func.imm(w))
             }
             File::Imm => Err(LiftError::Operand { at, what: "indexed immediate" }),
+            // An indexed input stays where it is read: elsewhere its index may be out of range.
+            File::In | File::Sv if reg.is_indirect() => {
+                let m = self.load(at, reg, out)?;
+                let args = [m].into_iter().collect();
+                Ok(self.func.intern(VOp::Proj(chan), false, false, args, hint))
+            }
             File::In | File::Const | File::Sv => {
                 let id = self.func.reg(reg_ref(reg));
                 let args = self.addresses(at, reg, out)?;
