@@ -583,8 +583,14 @@ fn narrow(m: &mut Multi, used: u8, args: &mut Args) {
     let mut any = 0;
     for (k, d) in m.inst.dsts.iter_mut().enumerate() {
         let wanted = used >> (4 * k) & 0xf;
-        // An unread result of a needed operation keeps one channel: masks are never empty.
-        d.mask = if wanted == 0 { d.mask & d.mask.wrapping_neg() } else { wanted };
+        // An unread result of a needed operation keeps one channel, or one pair: masks are never
+        // empty, and half a pair would write nothing at all.
+        let least = match d.mask & d.mask.wrapping_neg() {
+            low if k > 0 || !m.inst.op.info().dst_ty.is_wide() => low,
+            low if low & 3 != 0 => d.mask & 3,
+            _ => d.mask,
+        };
+        d.mask = if wanted == 0 { least } else { wanted };
         any |= d.mask;
     }
     let mut kept = SmallVec::new();
