@@ -1,5 +1,7 @@
 //! All passes over the shared corpus of real programs, where it is present.
 
+mod oracle;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,9 @@ use tgsi_passes::{PASSES, PassCx, run_pass};
 
 /// Rounds of all passes before giving up on a fixpoint.
 const ROUNDS: usize = 12;
+
+/// Inputs on which a function is compared before and after a pass.
+const SEEDS: u64 = 1;
 
 fn shared() -> Option<PathBuf> {
     let fixed = std::env::var_os("TGSI_SHARED").map(PathBuf::from);
@@ -48,7 +53,8 @@ fn every_program_reaches_a_verified_fixpoint() {
     };
     let mut failed: BTreeMap<String, usize> = BTreeMap::new();
     let mut totals: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
-    let (mut lifted, mut before, mut after) = (0usize, 0usize, 0usize);
+    let (mut lifted, mut before, mut after, mut clean) = (0usize, 0usize, 0usize, 0usize);
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     let mut problems: Vec<String> = Vec::new();
     for path in programs(&root) {
         let text = std::fs::read(&path).unwrap_or_default();
@@ -70,6 +76,11 @@ fn every_program_reaches_a_verified_fixpoint() {
             }
         };
         lifted += 1;
+        for seed in 0..SEEDS {
+            *runs
+                .entry(format!("{:?}", oracle::run(&func, seed, 1).err()))
+                .or_default() += 1;
+        }
         problems.extend(
             tgsi_ir::verify(&func)
                 .first()
@@ -79,13 +90,16 @@ fn every_program_reaches_a_verified_fixpoint() {
             verify: true,
             ..Default::default()
         };
-        let mut current = func;
+        let mut current = func.clone();
         before += count(&current);
         let mut stable = false;
         for _ in 0..ROUNDS {
             stable = true;
             for pass in PASSES {
                 if let Some(new) = run_pass(pass.name, &current, &cx) {
+                    if let Err(e) = oracle::compare(&current, &new, SEEDS) {
+                        problems.push(format!("{}: {}: {e}", path.display(), pass.name));
+                    }
                     let t = totals.entry(pass.name).or_default();
                     t.0 += 1;
                     t.1 += count(&current);
@@ -99,6 +113,14 @@ fn every_program_reaches_a_verified_fixpoint() {
             }
         }
         after += count(&current);
+        if let Err(e) = oracle::compare(&func, &current, 3 * SEEDS) {
+            problems.push(format!("{}: all: {e}", path.display()));
+        }
+        let cleaned = run_pass("clean", &func, &cx).unwrap_or_else(|| func.clone());
+        clean += count(&cleaned);
+        if let Err(e) = oracle::compare(&func, &cleaned, SEEDS) {
+            problems.push(format!("{}: clean from the start: {e}", path.display()));
+        }
         if !stable {
             problems.push(format!("{}: no fixpoint", path.display()));
         }
@@ -106,7 +128,8 @@ fn every_program_reaches_a_verified_fixpoint() {
         problems.extend(faults.first().map(|f| format!("{}: {f}", path.display())));
     }
     println!("lifted {lifted}, failed {failed:?}");
-    println!("values {before} -> {after}");
+    println!("runs by how they stop: {runs:?}");
+    println!("values {before} -> {after}, by one clean {clean}");
     for (name, (runs, from, to)) in totals {
         println!("{name}: changed {runs} times, values {from} -> {to}");
     }

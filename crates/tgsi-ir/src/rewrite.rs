@@ -92,6 +92,16 @@ pub fn ends_body(f: &Function, item: &Item) -> bool {
     }
 }
 
+/// Whether control cannot come behind an item of a rebuilt body, whatever its conditions are.
+pub fn never_ends(item: &Item) -> bool {
+    match item {
+        Item::Depart(..) | Item::Repeat(..) => true,
+        Item::If(i) => i.then_args.is_none() && i.else_args.is_none(),
+        Item::Loop(l) => !l.exits,
+        Item::Effect(_) | Item::Switch(_) => false,
+    }
+}
+
 /// Calls `f` for each reachable item of a body, outer before inner, in order.
 pub fn walk<'a>(func: &Function, body: &'a Body, f: &mut dyn FnMut(&'a Item)) {
     for item in &body.items {
@@ -348,7 +358,7 @@ pub fn rebuild_with(
         b.map[ix(v)] = Some(rule(&mut b.new, v, node));
     }
     let body = b.body(&old.body);
-    b.new.end_args = if b.reaches_end(&old.body) { old.end_args.as_ref().map(|a| b.args(a)) } else { None };
+    b.new.end_args = if reaches_end(&body) { old.end_args.as_ref().map(|a| b.args(a)) } else { None };
     b.new.body = body;
     b.new
 }
@@ -368,11 +378,12 @@ struct Rebuild<'a> {
     scopes: Vec<(RegionId, Vec<usize>, Vec<usize>)>,
 }
 
-impl Rebuild<'_> {
-    fn reaches_end(&self, body: &Body) -> bool {
-        !body.items.iter().any(|i| ends_body(self.old, i))
-    }
+/// Whether control comes to the end of a rebuilt body.
+fn reaches_end(body: &Body) -> bool {
+    !body.items.last().is_some_and(never_ends)
+}
 
+impl Rebuild<'_> {
     fn value(&mut self, v: Value) -> Value {
         match self.map[ix(v)] {
             Some(n) => n,
@@ -422,7 +433,8 @@ impl Rebuild<'_> {
                     out.items.push(Item::Repeat(*id, args));
                 }
             }
-            if ends_body(self.old, item) {
+            // Decided branches may leave more ways shut than the old tree shows.
+            if ends_body(self.old, item) || !reaches_end(out) {
                 break;
             }
         }
@@ -457,11 +469,9 @@ impl Rebuild<'_> {
         }
         let cond = self.value(i.cond);
         let results = self.pick(&i.results, &kept);
-        let then_args = i.then_args.as_ref().map(|a| self.pick(a, &kept));
-        let else_args = i.else_args.as_ref().map(|a| self.pick(a, &kept));
-        // Arms may have lost their ends or got them back when inner branches were decided.
-        let then_args = then_args.filter(|_| self.reaches_end(&i.then));
-        let else_args = else_args.filter(|_| self.reaches_end(&i.els));
+        // Arms may have lost their ends when inner branches were decided.
+        let then_args = i.then_args.as_ref().filter(|_| reaches_end(&then)).map(|a| self.pick(a, &kept));
+        let else_args = i.else_args.as_ref().filter(|_| reaches_end(&els)).map(|a| self.pick(a, &kept));
         out.items.push(Item::If(Box::new(If {
             bits: i.bits,
             cond,
@@ -480,7 +490,7 @@ impl Rebuild<'_> {
         self.scopes.push((l.id, params.clone(), results.clone()));
         let body = self.body(&l.body);
         self.scopes.pop();
-        let back = l.back.as_ref().filter(|_| self.reaches_end(&l.body)).map(|b| self.pick(b, &params));
+        let back = l.back.as_ref().filter(|_| reaches_end(&body)).map(|b| self.pick(b, &params));
         let item = Loop {
             id: l.id,
             params: self.pick(&l.params, &params),
@@ -499,26 +509,29 @@ impl Rebuild<'_> {
         self.scopes.push((s.id, Vec::new(), results.clone()));
         let mut item = Switch {
             id: s.id,
+            at: s.at,
             selector: self.value(s.selector),
             cases: Vec::new(),
             results: self.pick(&s.results, &results),
-            end_args: s.end_args.as_ref().map(|a| self.pick(a, &results)),
+            end_args: None,
             none_args: s.none_args.as_ref().map(|a| self.pick(a, &results)),
-            at: s.at,
         };
+        let mut falls = true;
         for c in &s.cases {
             let kept = self.kept(&c.params);
             let label = c.label.map(|v| self.value(v));
             let case = Case {
                 label,
+                at: c.at,
                 params: self.pick(&c.params, &kept),
                 entry: self.pick(&c.entry, &kept),
-                fall: c.fall.as_ref().map(|a| self.pick(a, &kept)),
+                fall: c.fall.as_ref().filter(|_| falls).map(|a| self.pick(a, &kept)),
                 body: self.body(&c.body),
-                at: c.at,
             };
+            falls = reaches_end(&case.body);
             item.cases.push(case);
         }
+        item.end_args = s.end_args.as_ref().filter(|_| falls).map(|a| self.pick(a, &results));
         self.scopes.pop();
         out.items.push(Item::Switch(Box::new(item)));
     }

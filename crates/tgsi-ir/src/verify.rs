@@ -17,7 +17,7 @@
 //! | V13 | operands of a value exist together: their places are on one line of dominance |
 //! | V14 | nothing follows Depart or Repeat in a body |
 //! | V15 | a value exists where an effect, a condition or an edge uses it |
-//! | V16 | arguments at the end of a body are there exactly if its end can be reached |
+//! | V16 | arguments at the end of a body are there if its end can be reached, and are not if no branch, decided or not, leads there |
 //! | V17 | a phi or placed operation that is used has a place in the tree |
 //! | V18 | a condition, selector or argument is a 32-bit value; labels are constants |
 //!
@@ -29,7 +29,7 @@ use tgsi::Shape;
 
 use crate::cfg::{Cfg, reached};
 use crate::ir::*;
-use crate::rewrite::{departs, ends_body};
+use crate::rewrite::{departs, ends_body, never_ends};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,7 +223,7 @@ impl Verifier<'_> {
                 format!("the end of {what} is reached without arguments"),
             );
         }
-        if !reaches && has_args {
+        if has_args && body.items.iter().any(never_ends) {
             self.fault(
                 "V16",
                 None,
