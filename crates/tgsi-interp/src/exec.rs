@@ -138,7 +138,8 @@ pub(crate) fn masked(
     for fill in fills.iter().skip(1) {
         let flags = result.outcome.flags;
         // A run that read no unknown word comes out the same under every fill.
-        if !flags.read_unset || flags.step_limit || flags.out_of_array || flags.malformed {
+        let stopped = flags.step_limit || flags.wrote_out_of_array || flags.malformed;
+        if !flags.read_unset || stopped {
             break;
         }
         result.meet(&go(*fill));

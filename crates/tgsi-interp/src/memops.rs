@@ -48,8 +48,8 @@ impl Quad {
     fn place(
         &self,
         m: &mut Machine,
+        inst: &Decoded,
         resource: &Loc,
-        target: TexTarget,
         address: Vec4,
         lane: usize,
     ) -> Option<Place> {
@@ -65,10 +65,11 @@ impl Quad {
         };
         let Some(region) = m.region(kind, index) else {
             m.flags.out_of_array = true;
+            m.flags.wrote_out_of_array |= inst.op != Opcode::Load;
             return None;
         };
         let offset = match kind {
-            RegionKind::Image => texel_offset(texel(target, address)),
+            RegionKind::Image => texel_offset(texel(inst.image, address)),
             _ => Some(address[0]),
         };
         Some(Place {
@@ -101,7 +102,7 @@ impl Quad {
                 bits,
                 ..Word::default()
             });
-        } else if let Some(place) = self.place(m, &resource.loc, inst.image, address, lane) {
+        } else if let Some(place) = self.place(m, inst, &resource.loc, address, lane) {
             // The bounds test covers every component up to the highest that is read.
             let reads = lanes(inst.written).map(|c| u32::from(resource.swizzle[c]));
             let size = 4 * (reads.max().unwrap_or(0) + 1);
@@ -163,7 +164,7 @@ impl Quad {
             .srcs
             .get(1)
             .map_or(Fetched::default(), |s| self.fetch(m, s, lane));
-        let Some(place) = self.place(m, &dst.loc, inst.image, address, lane) else {
+        let Some(place) = self.place(m, inst, &dst.loc, address, lane) else {
             return;
         };
         if self.killed >> lane & 1 != 0 {
@@ -223,7 +224,7 @@ impl Quad {
         let address = self.src(m, inst, 1, lane);
         let b = self.src(m, inst, 2, lane)[0];
         let c = self.src(m, inst, 3, lane)[0];
-        let place = self.place(m, &resource.loc, inst.image, address, lane);
+        let place = self.place(m, inst, &resource.loc, address, lane);
         let at = place.and_then(|p| p.offset.map(|o| (p.region, o)));
         let old = at.and_then(|(region, offset)| m.memory[region].load(offset));
         if let (Some((region, offset)), Some(old)) = (at, old)
@@ -257,7 +258,7 @@ impl Quad {
         let place = inst
             .srcs
             .first()
-            .and_then(|s| self.place(m, &s.loc, inst.image, [0; 4], lane));
+            .and_then(|s| self.place(m, inst, &s.loc, [0; 4], lane));
         let words = match place {
             Some(p) if p.kind == RegionKind::Image => {
                 let [w, h, d] = IMAGE_SIZE;

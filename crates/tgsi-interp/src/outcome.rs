@@ -64,6 +64,8 @@ pub struct Flags {
     pub step_limit: bool,
     /// An index left its declared array.
     pub out_of_array: bool,
+    /// It did so in a write, whose effect is not defined. A read there gives an unknown word.
+    pub wrote_out_of_array: bool,
     /// The text's structure does not hold together (a jump without a target), or it asks
     /// for more registers than the interpreter has.
     pub malformed: bool,
@@ -206,6 +208,7 @@ impl MaskedOutcome {
         }
         out.flags.step_limit |= run.flags.step_limit;
         out.flags.out_of_array |= run.flags.out_of_array;
+        out.flags.wrote_out_of_array |= run.flags.wrote_out_of_array;
         out.flags.malformed |= run.flags.malformed;
         out.flags.read_unset |= run.flags.read_unset;
         out.steps += run.steps;

@@ -139,6 +139,7 @@ impl Quad {
                 // A constant outside of its buffer reads 0, any other register an unknown word.
                 if slot.is_none() && r.file != File::Const {
                     m.flags.out_of_array = true;
+                    m.flags.read_unset = true;
                     let place = rng::hash(&[self.steps, lane as u64]);
                     let words = std::array::from_fn(|c| rng::fill_word(m.fill, place + c as u64));
                     return Fetched { words, made: 0 };
@@ -200,6 +201,7 @@ impl Quad {
                 Some(slot) => slot,
                 None => {
                     m.flags.out_of_array = true;
+                    m.flags.wrote_out_of_array = true;
                     return;
                 }
             },

@@ -44,14 +44,25 @@ impl Rng {
     }
 }
 
-/// The unknown word of a register channel: a moderate float whose sign differs
-/// between neighbouring fills, so that few tests on it come out alike. 0 for fill 0.
+/// The unknown word of a register channel: for fill 0 zero, for 1 and 2 moderate floats
+/// of opposite signs, so that few tests on them come out alike, beyond that by turns
+/// any bits, small integers, floats of any size, and moderate floats.
 pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
-    if fill == 0 {
-        return 0;
-    }
-    let sign = (mix(place) as u32 ^ fill as u32) & 1;
     let h = hash(&[fill, place]);
-    let exponent = 126 + (h >> 32) as u32 % 6;
-    sign << 31 | exponent << 23 | h as u32 & 0x7f_ffff
+    // Fills 1 and 2 differ in every sign.
+    let sign = if fill < 3 {
+        mix(place) as u32 ^ fill as u32
+    } else {
+        (h >> 31) as u32
+    } << 31;
+    let fraction = h as u32 & 0x7f_ffff;
+    let float = |exponent: u32| sign | exponent << 23 | fraction;
+    let size = (h >> 32) as u32;
+    match (fill, fill % 4) {
+        (0, _) => 0,
+        (1 | 2, _) | (_, 3) => float(126 + size % 6),
+        (_, 0) => h as u32,
+        (_, 1) => size % 8,
+        _ => float(1 + size % 253),
+    }
 }

@@ -6,7 +6,7 @@ use common::parse;
 use tgsi_interp::equiv::{EquivOptions, EquivReport, Tolerance, compare};
 
 const HEAD: &str = "FRAG\nDCL IN[0], GENERIC[0], LINEAR\nDCL OUT[0], COLOR\nDCL BUFFER[0]\nDCL TEMP[0..3]\n\
-    IMM[0] FLT32 {0.0, 1.0, 2.0, 0.5}\nIMM[1] UINT32 {0, 1, 2, 4}\n";
+    IMM[0] FLT32 {0.0, 1.0, 2.0, 0.5}\nIMM[1] UINT32 {0, 1, 2, 4}\nIMM[2] FLT32 {100.0, 0.0, 0.0, 0.0}\n";
 
 fn options() -> EquivOptions {
     EquivOptions {
@@ -156,4 +156,36 @@ fn reports_repeat() {
     assert_eq!(r.mismatches.len(), 16);
     assert!(r.mismatch_count > 16);
     assert_eq!(r.mismatches[0].what, "OUT[0]");
+}
+
+#[test]
+fn undefined_words_that_agree_by_accident_are_free() {
+    // Every moderate number is below 100; an unknown word need not be.
+    same(
+        "MOV OUT[0].y, IN[0]\nADD TEMP[1].x, TEMP[0].xxxx, -IMM[2].xxxx\nFSLT OUT[0].x, TEMP[1].xxxx, IMM[0].xxxx",
+        "MOV OUT[0].y, IN[0]\nMOV OUT[0].x, IMM[0].xxxx",
+    );
+}
+
+#[test]
+fn reading_outside_of_an_array_is_harmless_where_nothing_depends_on_it() {
+    let text = |body: &str| {
+        format!(
+            "VERT\nDCL IN[0]\nDCL IN[1..2], ARRAY(1)\nDCL OUT[0], POSITION\nDCL TEMP[0..1]\nDCL ADDR[0]\n\
+             IMM[0] UINT32 {{0, 2, 7, 0}}\n{body}END\n"
+        )
+    };
+    let a = text(
+        "USLT TEMP[0].x, IN[0].xxxx, IMM[0].yyyy\nMOV OUT[0], IN[0]\nUIF TEMP[0].xxxx\n\
+         UARL ADDR[0].x, IN[0].xxxx\nMOV OUT[0], IN[ADDR[0].x+1](1)\nENDIF\n",
+    );
+    let b = text(
+        "USLT TEMP[0].x, IN[0].xxxx, IMM[0].yyyy\nUARL ADDR[0].x, IN[0].xxxx\n\
+         UCMP OUT[0], TEMP[0].xxxx, IN[ADDR[0].x+1](1), IN[0]\n",
+    );
+    let c = text("UARL ADDR[0].x, IN[0].xxxx\nMOV OUT[0], IN[ADDR[0].x+1](1)\n");
+    let go = |a: &str, b: &str| compare(&parse(a), &parse(b), &options());
+    let r = go(&a, &b);
+    assert!(r.is_equal() && r.cases_run == 32, "{r:#?}");
+    assert!(!go(&a, &c).is_equal());
 }

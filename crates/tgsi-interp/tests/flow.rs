@@ -245,7 +245,7 @@ fn hostile_texts_are_bounded() {
         format!("VERT\n{}END\n", (0..60).map(|i| format!("DCL CONST[{i}][0..16000]\n")).collect::<String>()),
         "COMP\nPROPERTY CS_FIXED_BLOCK_WIDTH 4294967295\nPROPERTY CS_FIXED_BLOCK_HEIGHT 4294967295\nDCL TEMP[0..16000]\n\
          MOV TEMP[0], TEMP[1]\nBARRIER\nEND\n".to_owned(),
-        "GEOM\nPROPERTY GS_MAX_OUTPUT_VERTICES 4294967295\nDCL OUT[0..4000], GENERIC[0]\nIMM[0] UINT32 {0, 0, 0, 0}\n\
+        "GEOM\nPROPERTY GS_MAX_OUTPUT_VERTICES 4294967295\nDCL OUT[0..500], GENERIC[0]\nIMM[0] UINT32 {0, 0, 0, 0}\n\
          BGNLOOP\nEMIT IMM[0].xxxx\nENDLOOP\nEND\n".to_owned(),
         "VERT\nDCL MEMORY[0..2147483647]\nDCL BUFFER[0..2147483647]\nDCL HWATOMIC[0][0..2147483647]\nEND\n".to_owned(),
         "VERT\nDCL IN[-5..-1]\nMOV OUT[-3], IN[-2]\nMOV TEMP[ADDR[-1].x-2147483648], CONST[-1][-1]\nEND\n".to_owned(),
