@@ -190,6 +190,8 @@ pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
         reading: Reading::new(program),
     };
     let vertices = input_vertices(program) as i32;
+    // More registers than any program declares; the rest read 0.
+    let mut room = 1 << 17;
     for item in &program.header {
         let Item::Decl(d) = item else {
             continue;
@@ -205,6 +207,10 @@ pub(crate) fn inputs(program: &Program, seed: u64, style: CaseStyle) -> Inputs {
         };
         for row in rows {
             for index in d.first..=d.last.min(d.first.saturating_add(4096)) {
+                room -= 1;
+                if room <= 0 {
+                    return inputs;
+                }
                 if let Some(lanes) = g.register(program, d, row, index, vertices) {
                     for (lane, words) in lanes.into_iter().enumerate() {
                         inputs.set_lane(d.file, row, index, lane, words);
