@@ -2,6 +2,7 @@
 //!
 //! Nothing here is needed to build or to test the product.
 
+mod bench;
 mod capture;
 
 use clap::{Parser, Subcommand};
@@ -15,12 +16,15 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Weigh a call of the library by valgrind, a class of input size a line
+    Bench(bench::Args),
     /// Compile tests/corpus/src with Mesa and keep the TGSI it makes
     Capture(capture::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
+        Command::Bench(args) => bench::run(&args),
         Command::Capture(args) => capture::run(&args),
     }
 }

@@ -1,0 +1,55 @@
+//! Optimises files one by one, so that an instruction counter can weigh each call:
+//! `cost LEVEL FILE...`. Driven by `cargo xtask bench`.
+//!
+//! For each file it prints one line, the number of instructions before and after, and the path.
+//! [`measured`] is the frame that callgrind is told to collect in.
+
+use std::{env, fs, hint::black_box, process::ExitCode};
+
+use tgsi_opt::{Level, Options, TextOutcome, optimize_text};
+
+/// One call of the library, from text to text. Never inlined: callgrind knows it by its name.
+#[inline(never)]
+fn measured(text: &str, options: &Options) -> Option<TextOutcome> {
+    optimize_text(black_box(text), black_box(options), None).ok()
+}
+
+/// As [`measured`], under another name: pays for what is made once a process, such as tables.
+#[inline(never)]
+fn warm_up(options: &Options) {
+    let text = "FRAG\nDCL OUT[0], COLOR\nDCL TEMP[0]\nMOV TEMP[0].x, TEMP[0].xxxx\nEND\n";
+    black_box(optimize_text(black_box(text), options, None).ok());
+}
+
+fn main() -> ExitCode {
+    let mut args = env::args().skip(1);
+    let level = match args.next().as_deref() {
+        Some("O0") => Level::O0,
+        Some("O1") => Level::O1,
+        Some("O2") => Level::O2,
+        Some("O3") => Level::O3,
+        _ => {
+            eprintln!("usage: cost O0|O1|O2|O3 FILE...");
+            return ExitCode::from(2);
+        }
+    };
+    let options = Options { level, ..Options::default() };
+    warm_up(&options);
+    for file in args {
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        match measured(&text, &options) {
+            Some(done) => {
+                let (before, after) = (done.outcome.before, done.outcome.after);
+                println!("{}\t{}\t{file}", before.instructions, after.instructions);
+            }
+            None => println!("-\t-\t{file}"),
+        }
+    }
+    ExitCode::SUCCESS
+}
