@@ -158,7 +158,7 @@ pub fn never_negative(f: &Function, v: Value) -> bool {
     use Opcode::*;
     let d = &f.values[v];
     match d.op {
-        VOp::Imm(w) => !(f32::from_bits(w) < 0.0),
+        VOp::Imm(w) => is_nan(w) || f32::from_bits(w) >= 0.0,
         VOp::Sat => !d.wide,
         VOp::Abs => true,
         VOp::Alu(U2f | Sqrt | Ex2) => true,

@@ -218,11 +218,7 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
                 stack.push(*v);
             }
         }
-        Item::If(i) => {
-            if known_branch(f, i).is_none() && has_effect(f, edits, i) {
-                stack.push(i.cond);
-            }
-        }
+        Item::If(i) if known_branch(f, i).is_none() && has_effect(f, edits, i) => stack.push(i.cond),
         Item::Switch(s) => {
             stack.push(s.selector);
             stack.extend(s.cases.iter().filter_map(|c| c.label));
