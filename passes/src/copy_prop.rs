@@ -22,7 +22,7 @@
 //! # Tests
 //! Below: branches, loops, chains, several exits with different values, uninitialised words.
 
-use tgsi_ir::rewrite::{Edits, PhiInputs, rebuild_with};
+use tgsi_ir::rewrite::{Edits, PhiInputs, rebuild_from};
 use tgsi_ir::{Function, VOp, Value, ix};
 
 use crate::PassCx;
@@ -31,26 +31,32 @@ use crate::const_fold::keep;
 /// Replaces phis of one value.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut edits = Edits::default();
-    find(func, cx, &PhiInputs::collect(func), &mut edits);
-    (!edits.is_empty()).then(|| rebuild_with(func, &edits, &mut keep))
+    let phis = PhiInputs::collect(func);
+    find(func, cx, &phis, &mut edits);
+    (!edits.is_empty()).then(|| rebuild_from(func, &edits, &phis, &mut keep))
 }
 
 /// Adds the replacements to `edits`.
 pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) {
+    // Only a way round a loop brings in what comes later.
+    let loops = phis
+        .order
+        .iter()
+        .any(|&p| phis.of(p).iter().any(|&a| ix(a) > ix(p)));
     loop {
-        let before = edits.subst.len();
+        let mut found = false;
         for &phi in &phis.order {
-            if edits.subst.contains_key(&phi) || edits.redefine.contains_key(&phi) {
-                continue;
-            }
-            if let Some(v) = only_input(edits, phi, &phis.inputs[&phi])
+            if let Some(v) = only_input(edits, phi, phis.of(phi))
                 && ix(v) < ix(phi)
+                && !edits.redefine.contains_key(&phi)
+                && !edits.subst.contains_key(&phi)
                 && cx.spend()
             {
                 edits.subst.insert(phi, v);
+                found = true;
             }
         }
-        if edits.subst.len() == before {
+        if !found || !loops {
             break;
         }
     }
@@ -60,8 +66,9 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut E
 /// The one value among the inputs other than the phi itself.
 fn only_input(edits: &Edits, phi: Value, inputs: &[Value]) -> Option<Value> {
     let mut only = None;
+    let none = edits.subst.is_empty();
     for &v in inputs {
-        let v = edits.resolve(v);
+        let v = if none { v } else { edits.resolve(v) };
         if v == phi || only == Some(v) {
             continue;
         }
@@ -84,7 +91,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
     }
     phis.order
         .iter()
-        .flat_map(|p| &phis.inputs[p])
+        .flat_map(|p| phis.of(*p))
         .for_each(|&a| uses[ix(edits.resolve(a))] += 1);
     func.end_args
         .iter()
@@ -100,7 +107,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
     });
     let mut wanted = false;
     for &phi in &phis.order {
-        let inputs = &phis.inputs[&phi];
+        let inputs = phis.of(phi);
         wanted |= inputs
             .iter()
             .any(|&v| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1);
@@ -113,7 +120,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
         if edits.subst.contains_key(&phi) || edits.redefine.contains_key(&phi) {
             continue;
         }
-        let inputs = &phis.inputs[&phi];
+        let inputs = phis.of(phi);
         let is_free = |v: Value| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1;
         if !inputs.iter().any(|&v| is_free(v)) {
             continue;

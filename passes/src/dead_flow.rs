@@ -26,7 +26,7 @@
 //! Below: constant and repeated conditions, IF within UIF, equal exits, loops that run once.
 
 use tgsi::Opcode;
-use tgsi_ir::rewrite::{Edits, departs, known_branch, rebuild_with};
+use tgsi_ir::rewrite::{Edits, departs, known_branch, rebuild_with, walk};
 use tgsi_ir::{Body, Function, If, Item, Loop, RegionId, Value, ix};
 
 use crate::PassCx;
@@ -35,7 +35,7 @@ use crate::facts::{never_minus_zero, never_negative};
 
 /// Removes dead control flow.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
-    if !func.body.items.iter().any(|i| interesting(func, i)) {
+    if !has_work(func) {
         return None;
     }
     let mut flow = Flow {
@@ -55,14 +55,28 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     Some(rebuild_with(&changed, &edits, &mut keep))
 }
 
-fn interesting(func: &Function, item: &Item) -> bool {
-    match item {
-        Item::Effect(v) => func
-            .as_multi(*v)
-            .is_some_and(|m| m.inst.op == Opcode::KillIf),
-        Item::If(_) | Item::Loop(_) | Item::Switch(_) => true,
-        Item::Depart(..) | Item::Repeat(..) => false,
-    }
+/// Whether the walk could find anything: a decided branch, a condition tested twice, a loop without
+/// a way back, equal exits, a KILL_IF that never kills.
+fn has_work(func: &Function) -> bool {
+    let mut found = false;
+    let mut conds: Vec<Value> = Vec::new();
+    walk(func, &func.body, &mut |item| match item {
+        Item::Effect(v) => found |= never_kills(func, *v),
+        Item::If(i) => {
+            found |= known_branch(func, i).is_some() || equal_exit(i).is_some();
+            conds.push(i.cond);
+        }
+        Item::Loop(l) => found |= l.back.is_none(),
+        Item::Switch(_) | Item::Depart(..) | Item::Repeat(..) => {}
+    });
+    conds.sort_unstable_by_key(|&c| ix(c));
+    found || conds.windows(2).any(|w| w[0] == w[1])
+}
+
+fn never_kills(func: &Function, v: Value) -> bool {
+    func.as_multi(v)
+        .is_some_and(|m| m.inst.op == Opcode::KillIf)
+        && func.values[v].args.iter().all(|&a| never_negative(func, a))
 }
 
 struct Flow<'a> {
@@ -97,7 +111,7 @@ impl Flow<'_> {
                     out.items.push(Item::Switch(s));
                 }
                 Item::Effect(v) => {
-                    if !(self.never_kills(v) && self.cx.spend()) {
+                    if !(never_kills(self.func, v) && self.cx.spend()) {
                         out.items.push(Item::Effect(v));
                     } else {
                         self.changed = true;
@@ -106,16 +120,6 @@ impl Flow<'_> {
                 other => out.items.push(other),
             }
         }
-    }
-
-    fn never_kills(&self, v: Value) -> bool {
-        self.func
-            .as_multi(v)
-            .is_some_and(|m| m.inst.op == Opcode::KillIf)
-            && self.func.values[v]
-                .args
-                .iter()
-                .all(|&a| never_negative(self.func, a))
     }
 
     fn decided(&self, i: &If) -> Option<bool> {

@@ -25,7 +25,7 @@
 
 use rustc_hash::FxHashMap;
 use tgsi::Opcode;
-use tgsi_ir::rewrite::ends_body;
+use tgsi_ir::rewrite::{PhiInputs, ends_body};
 use tgsi_ir::{Body, Function, Item, MultiKind, RegionId, VOp, Value, ix};
 
 use crate::PassCx;
@@ -43,6 +43,7 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
         rebuild_plan(
             func,
             &plan,
+            &PhiInputs::collect(func),
             cx,
             Rules {
                 fold: false,

@@ -184,7 +184,7 @@ pub struct BitReads(Vec<bool>);
 
 impl BitReads {
     /// Looks at every reader of every value.
-    pub fn collect(f: &Function) -> BitReads {
+    pub fn collect(f: &Function, phis: &PhiInputs) -> BitReads {
         let mut r = Marks {
             bits: vec![false; f.values.len()],
             stack: Vec::new(),
@@ -209,10 +209,6 @@ impl BitReads {
             _ => {}
         });
         f.end_args.iter().flatten().for_each(|&a| r.mark(a));
-        if r.stack.is_empty() {
-            return BitReads(r.bits);
-        }
-        let phis = PhiInputs::collect(f);
         while let Some(v) = r.stack.pop() {
             let d = &f.values[v];
             match d.op {
@@ -221,12 +217,7 @@ impl BitReads {
                     r.mark(d.args[1]);
                     r.mark(d.args[2]);
                 }
-                VOp::Phi(_) => phis
-                    .inputs
-                    .get(&v)
-                    .into_iter()
-                    .flatten()
-                    .for_each(|&a| r.mark(a)),
+                VOp::Phi(_) => phis.of(v).iter().for_each(|&a| r.mark(a)),
                 _ => {}
             }
         }

@@ -43,12 +43,14 @@ const ROUNDS: usize = 16;
 /// Merges equal phis and fetches.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut plan = Plan::default();
-    find_phis(func, cx, &PhiInputs::collect(func), &mut plan);
+    let phis = PhiInputs::collect(func);
+    find_phis(func, cx, &phis, &mut plan);
     find_fetches(func, cx, &mut plan);
     (!plan.is_empty()).then(|| {
         rebuild_plan(
             func,
             &plan,
+            &phis,
             cx,
             Rules {
                 fold: false,
@@ -102,7 +104,7 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
             .iter()
             .copied()
             .filter(|p| {
-                phis.inputs.contains_key(p)
+                !phis.of(*p).is_empty()
                     && !plan.edits.subst.contains_key(p)
                     && !plan.edits.redefine.contains_key(p)
             })
@@ -113,7 +115,7 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
         open.sort_unstable_by_key(|&p| ix(p));
         let mut firsts: SmallVec<[usize; 16]> = open
             .iter()
-            .map(|p| ix(plan.edits.resolve(phis.inputs[p][0])))
+            .map(|p| ix(plan.edits.resolve(phis.of(*p)[0])))
             .collect();
         firsts.sort_unstable();
         possible |= firsts.windows(2).any(|w| w[0] == w[1]);
@@ -134,24 +136,28 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
     if possible { lists } else { Vec::new() }
 }
 
-/// Numbers all values that are not phis, given the numbers of the phis.
+/// Numbers all values that are not phis, given the numbers of the phis. Only values with an
+/// operand that has another number than its own can change; the function's own table holds the rest.
 fn number(func: &Function, plan: &Plan, rep: &mut [Value]) {
-    let mut table: FxHashMap<(VOp, bool, Args), Value> = FxHashMap::default();
-    table.reserve(func.values.len());
+    let mut new: FxHashMap<(VOp, bool, Args), Value> = FxHashMap::default();
     for (v, d) in func.values.iter() {
-        if matches!(d.op, VOp::Phi(_)) && !plan.edits.redefine.contains_key(&v) {
+        if let VOp::Phi(_) = d.op
+            && !plan.edits.redefine.contains_key(&v)
+        {
             if let Some(&t) = plan.edits.subst.get(&v) {
                 rep[ix(v)] = rep[ix(plan.edits.resolve(t))];
             }
             continue;
         }
-        let (op, args) = plan
-            .edits
-            .redefine
-            .get(&v)
-            .map_or((d.op, &d.args), |r| (r.0, &r.1));
-        let args: Args = args.iter().map(|&a| rep[ix(a)]).collect();
-        rep[ix(v)] = *table.entry((op, d.precise, args)).or_insert(v);
+        if d.args.iter().all(|&a| rep[ix(a)] == a) {
+            rep[ix(v)] = v;
+            continue;
+        }
+        let args: Args = d.args.iter().map(|&a| rep[ix(a)]).collect();
+        rep[ix(v)] = match func.find(d.op, d.precise, &args) {
+            Some(old) => rep[ix(old)],
+            None => *new.entry((d.op, d.precise, args)).or_insert(v),
+        };
     }
 }
 
@@ -163,7 +169,7 @@ fn part(phis: &PhiInputs, lists: &[Vec<Value>], rep: &mut [Value]) -> bool {
     for list in lists {
         table.clear();
         for &p in list {
-            let inputs = phis.inputs[&p].iter().map(|&a| rep[ix(a)]).collect();
+            let inputs = phis.of(p).iter().map(|&a| rep[ix(a)]).collect();
             let r = *table.entry((rep[ix(p)], inputs)).or_insert(p);
             changed |= r != rep[ix(p)];
             new.push((p, r));

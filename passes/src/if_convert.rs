@@ -41,11 +41,13 @@ pub const MAX_ARM: usize = 4;
 /// Converts branches to selections.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut plan = Plan::default();
-    find(func, cx, &PhiInputs::collect(func), &mut plan);
+    let phis = PhiInputs::collect(func);
+    find(func, cx, &phis, &mut plan);
     (!plan.is_empty()).then(|| {
         rebuild_plan(
             func,
             &plan,
+            &phis,
             cx,
             Rules {
                 fold: false,
@@ -148,7 +150,7 @@ fn count_uses(func: &Function, phis: &PhiInputs) -> Vec<u32> {
     }
     phis.order
         .iter()
-        .flat_map(|p| &phis.inputs[p])
+        .flat_map(|p| phis.of(*p))
         .for_each(|&a| uses[ix(a)] += 1);
     func.end_args
         .iter()

@@ -106,12 +106,12 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
     for round in 0..ROUNDS {
         let f = current.as_ref().unwrap_or(func);
         let mut plan = Plan::default();
+        let phis = PhiInputs::collect(f);
         if traits.regions {
-            let phis = PhiInputs::collect(f);
             copy_prop::find(f, cx, &phis, &mut plan.edits);
-            gvn::find_phis(f, cx, &phis, &mut plan);
             // The first round still has phis that nothing reads.
             if round > 0 {
+                gvn::find_phis(f, cx, &phis, &mut plan);
                 if_convert::find(f, cx, &phis, &mut plan);
             }
         }
@@ -125,7 +125,7 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
             break;
         }
         flow = false;
-        let mut next = rebuild_plan(f, &plan, cx, ALL);
+        let mut next = rebuild_plan(f, &plan, &phis, cx, ALL);
         if (traits.regions || traits.effects)
             && let Some(n) = dead_flow::run(&next, cx)
         {

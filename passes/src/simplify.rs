@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::Opcode;
-use tgsi_ir::rewrite::{Edits, Node, rebuild_with};
+use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Function, MultiId, VOp, Value};
 
 use crate::algebra::{self, Step};
@@ -60,9 +60,15 @@ impl Plan {
 }
 
 /// Rebuilds as planned, simplifying on the way.
-pub(crate) fn rebuild_plan(func: &Function, plan: &Plan, cx: &PassCx, rules: Rules) -> Function {
+pub(crate) fn rebuild_plan(
+    func: &Function,
+    plan: &Plan,
+    phis: &PhiInputs,
+    cx: &PassCx,
+    rules: Rules,
+) -> Function {
     if plan.widened.is_empty() {
-        return rebuild_simplified(func, plan, cx, rules);
+        return rebuild_simplified(func, plan, phis, cx, rules);
     }
     let mut wider = func.clone();
     for &(m, results) in &plan.widened {
@@ -72,23 +78,29 @@ pub(crate) fn rebuild_plan(func: &Function, plan: &Plan, cx: &PassCx, rules: Rul
             d.mask |= results & 15;
         }
     }
-    rebuild_simplified(&wider, plan, cx, rules)
+    rebuild_simplified(&wider, plan, phis, cx, rules)
 }
 
 /// Simplifies the function; `None` if no rule applied.
 pub(crate) fn simplified(func: &Function, cx: &PassCx, rules: Rules) -> Option<Function> {
     let before = cx.rewrites.get();
-    let new = rebuild_simplified(func, &Plan::default(), cx, rules);
+    let new = rebuild_simplified(func, &Plan::default(), &PhiInputs::collect(func), cx, rules);
     (cx.rewrites.get() != before).then_some(new)
 }
 
-fn rebuild_simplified(func: &Function, plan: &Plan, cx: &PassCx, rules: Rules) -> Function {
+fn rebuild_simplified(
+    func: &Function,
+    plan: &Plan,
+    phis: &PhiInputs,
+    cx: &PassCx,
+    rules: Rules,
+) -> Function {
     let bits = if rules.algebra {
-        BitReads::collect(func)
+        BitReads::collect(func, phis)
     } else {
         BitReads::default()
     };
-    rebuild_with(func, &plan.edits, &mut |f, origin, mut node| {
+    rebuild_from(func, &plan.edits, phis, &mut |f, origin, mut node| {
         if is_leaf(node.op) {
             return node.intern(f);
         }

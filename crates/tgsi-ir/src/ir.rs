@@ -349,11 +349,12 @@ impl Function {
         }
     }
 
-    /// A function with the same settings and regions' numbering but no values: the start of a rebuild.
-    pub fn successor(&self) -> Function {
+    /// A function with the same settings and regions' numbering but no values, with room for
+    /// `values`: the start of a rebuild.
+    pub fn successor(&self, values: usize) -> Function {
         Function {
             stage: self.stage,
-            values: Arena::with_capacity(self.values.len()),
+            values: Arena::with_capacity(values),
             regs: self.regs.clone(),
             multis: Vec::with_capacity(self.multis.len()),
             body: Body::default(),
@@ -364,7 +365,7 @@ impl Function {
             arrays: self.arrays.clone(),
             out_memory: self.out_memory,
             next_id: self.next_id,
-            interner: FxHashMap::with_capacity_and_hasher(self.values.len(), Default::default()),
+            interner: FxHashMap::with_capacity_and_hasher(values, Default::default()),
             reg_ids: self.reg_ids.clone(),
             multi_ids: FxHashMap::default(),
         }

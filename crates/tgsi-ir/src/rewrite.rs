@@ -128,8 +128,9 @@ pub fn walk<'a>(func: &Function, body: &'a Body, f: &mut dyn FnMut(&'a Item)) {
 /// The inputs of every phi, by reachable edge.
 #[derive(Clone, Debug, Default)]
 pub struct PhiInputs {
-    /// Phi to its inputs.
-    pub inputs: FxHashMap<Value, SmallVec<[Value; 4]>>,
+    /// Place in `lists` plus one, by arena position; 0 for what is no phi or has no input.
+    number: Vec<u32>,
+    lists: Vec<SmallVec<[Value; 2]>>,
     /// Phis in the order of their regions.
     pub order: Vec<Value>,
 }
@@ -137,21 +138,9 @@ pub struct PhiInputs {
 impl PhiInputs {
     /// Collects them from the tree.
     pub fn collect(f: &Function) -> PhiInputs {
-        let mut p = PhiInputs::default();
-        let mut results: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
-        let mut params: FxHashMap<RegionId, Vec<Value>> = FxHashMap::default();
-        let add = |p: &mut PhiInputs, phis: &[Value], args: &[Value]| {
-            for (&phi, &a) in phis.iter().zip(args) {
-                let order = &mut p.order;
-                p.inputs
-                    .entry(phi)
-                    .or_insert_with(|| {
-                        order.push(phi);
-                        SmallVec::new()
-                    })
-                    .push(a);
-            }
-        };
+        let mut p = PhiInputs { number: vec![0; f.values.len()], lists: Vec::new(), order: Vec::new() };
+        let mut results: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
+        let mut params: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
         walk(f, &f.body, &mut |item| match item {
             Item::If(i) => {
                 let known = known_branch(f, i);
@@ -159,43 +148,63 @@ impl PhiInputs {
                     if let Some(args) = args
                         && known.is_none_or(|k| k == arm)
                     {
-                        add(&mut p, &i.results, args);
+                        p.add(&i.results, args);
                     }
                 }
             }
             Item::Loop(l) => {
-                add(&mut p, &l.params, &l.inits);
+                p.add(&l.params, &l.inits);
                 if let Some(b) = &l.back {
-                    add(&mut p, &l.params, b);
+                    p.add(&l.params, b);
                 }
-                results.insert(l.id, l.results.clone());
-                params.insert(l.id, l.params.clone());
+                results.insert(l.id, &l.results);
+                params.insert(l.id, &l.params);
             }
             Item::Switch(s) => {
                 for c in &s.cases {
-                    add(&mut p, &c.params, &c.entry);
+                    p.add(&c.params, &c.entry);
                     if let Some(fall) = &c.fall {
-                        add(&mut p, &c.params, fall);
+                        p.add(&c.params, fall);
                     }
                 }
                 for args in [&s.end_args, &s.none_args].into_iter().flatten() {
-                    add(&mut p, &s.results, args);
+                    p.add(&s.results, args);
                 }
-                results.insert(s.id, s.results.clone());
+                results.insert(s.id, &s.results);
             }
             Item::Depart(id, args) => {
                 if let Some(r) = results.get(id) {
-                    add(&mut p, r, args);
+                    p.add(r, args);
                 }
             }
             Item::Repeat(id, args) => {
                 if let Some(r) = params.get(id) {
-                    add(&mut p, r, args);
+                    p.add(r, args);
                 }
             }
             Item::Effect(_) => {}
         });
         p
+    }
+
+    fn add(&mut self, phis: &[Value], args: &[Value]) {
+        for (&phi, &a) in phis.iter().zip(args) {
+            let n = &mut self.number[ix(phi)];
+            if *n == 0 {
+                self.lists.push(SmallVec::new());
+                self.order.push(phi);
+                *n = self.lists.len() as u32;
+            }
+            self.lists[*n as usize - 1].push(a);
+        }
+    }
+
+    /// The inputs of a phi; none if it cannot be reached.
+    pub fn of(&self, phi: Value) -> &[Value] {
+        match self.number[ix(phi)] {
+            0 => &[],
+            n => &self.lists[n as usize - 1],
+        }
     }
 }
 
@@ -228,12 +237,13 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
     });
     stack.extend(f.end_args.iter().flatten());
     // A branch that only chooses between values is needed when one of its phis is.
-    let mut cond_of: FxHashMap<Value, Value> = FxHashMap::default();
+    let mut cond_of: Vec<Option<Value>> = vec![None; if phis.order.is_empty() { 0 } else { f.values.len() }];
     walk(f, &f.body, &mut |item| {
         if let Item::If(i) = item
             && known_branch(f, i).is_none()
+            && !cond_of.is_empty()
         {
-            cond_of.extend(i.results.iter().map(|&r| (r, i.cond)));
+            i.results.iter().for_each(|&r| cond_of[ix(r)] = Some(i.cond));
         }
     });
     while let Some(v) = stack.pop() {
@@ -252,8 +262,8 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
                 stack.extend(args);
                 continue;
             }
-            stack.extend(phis.inputs.get(&v).into_iter().flatten());
-            stack.extend(cond_of.get(&v));
+            stack.extend(phis.of(v));
+            stack.extend(cond_of.get(ix(v)).copied().flatten());
         }
         match edits.trimmed.get(&v).zip(f.as_multi(v)) {
             Some((&gone, m)) => {
@@ -319,10 +329,21 @@ pub fn rebuild_with(
     edits: &Edits,
     rule: &mut dyn FnMut(&mut Function, Value, Node) -> Value,
 ) -> Function {
+    rebuild_from(old, edits, &PhiInputs::collect(old), rule)
+}
+
+/// Like [`rebuild_with`], with the inputs of the phis of `old` already collected.
+pub fn rebuild_from(
+    old: &Function,
+    edits: &Edits,
+    phis: &PhiInputs,
+    rule: &mut dyn FnMut(&mut Function, Value, Node) -> Value,
+) -> Function {
     let edits = &*with_decided(old, edits);
-    let phis = PhiInputs::collect(old);
-    let live = liveness(old, edits, &phis);
-    let mut b = Rebuild { old, live: &live, edits, new: old.successor(), map: vec![None; old.values.len()], scopes: Vec::new() };
+    let live = liveness(old, edits, phis);
+    let expected = live.live.iter().filter(|l| **l).count();
+    let new = old.successor(expected + expected / 8);
+    let mut b = Rebuild { old, live: &live, edits, new, map: vec![None; old.values.len()], scopes: Vec::new() };
     for (v, d) in old.values.iter() {
         if let Some(&t) = edits.subst.get(&v) {
             b.map[ix(v)] = b.map[ix(edits.resolve(t))];
