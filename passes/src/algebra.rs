@@ -869,3 +869,480 @@ pub(crate) fn reuse_commuted(f: &Function, n: &mut Node) {
         n.args = swapped;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::outs;
+
+    #[test]
+    fn modifiers_cancel() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MOV TEMP[0].x, -IN[0].xxxx\n\
+             MOV OUT[0].x, -TEMP[0].xxxx\n\
+             MOV OUT[0].y, |TEMP[0].xxxx|\n\
+             MOV TEMP[1].x, |IN[0].yyyy|\n\
+             MOV OUT[0].z, |TEMP[1].xxxx|\n\
+             UADD TEMP[2].x, -IN[0].xxxx, IMM[0].xxxx\n\
+             UADD OUT[0].w, -TEMP[2].xxxx, IMM[0].xxxx",
+        );
+        expect![[r#"
+            IN0.x
+            |IN0.x|
+            |IN0.y|
+            IN0.x"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn saturation_of_what_is_in_range() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MOV_SAT TEMP[0].x, IN[0].xxxx\n\
+             MOV_SAT OUT[0].x, TEMP[0].xxxx\n\
+             SLT_SAT OUT[0].y, IN[0].xxxx, IN[0].yyyy\n\
+             MUL_SAT OUT[0].z, TEMP[0].xxxx, TEMP[0].xxxx\n\
+             ADD_SAT OUT[0].w, TEMP[0].xxxx, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            sat(IN0.x)
+            SLT(IN0.x, IN0.y)
+            MUL(sat(IN0.x), sat(IN0.x))
+            sat(ADD(sat(IN0.x), sat(IN0.x)))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn one_is_neutral_after_a_float_operation() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "ADD TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             MUL OUT[0].x, TEMP[0].xxxx, IMM[0].yyyy\n\
+             MUL OUT[0].y, IMM[0].zzzz, TEMP[0].xxxx\n\
+             ADD OUT[0].z, TEMP[0].xxxx, -IMM[0].xxxx",
+        );
+        expect![[r#"
+            ADD(IN0.x, IN0.y)
+            -ADD(IN0.x, IN0.y)
+            ADD(IN0.x, IN0.y)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn one_is_not_neutral_for_bits() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MUL OUT[0].x, IN[0].xxxx, IMM[0].yyyy",
+        );
+        expect!["MUL(IN0.x, 1.0)"].assert_eq(&out);
+    }
+
+    #[test]
+    fn one_is_neutral_when_all_readers_take_floats() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MUL TEMP[0].x, IN[0].xxxx, IMM[0].yyyy\n\
+             ADD OUT[0].x, TEMP[0].xxxx, IN[0].yyyy",
+        );
+        expect!["ADD(IN0.x, IN0.y)"].assert_eq(&out);
+    }
+
+    #[test]
+    fn one_is_not_neutral_when_a_reader_takes_bits() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MUL TEMP[0].x, IN[0].xxxx, IMM[0].yyyy\n\
+             ADD OUT[0].x, TEMP[0].xxxx, IN[0].yyyy\n\
+             AND OUT[0].y, TEMP[0].xxxx, IN[0].zzzz",
+        );
+        expect![[r#"
+            ADD(MUL(IN0.x, 1.0), IN0.y)
+            AND(MUL(IN0.x, 1.0), IN0.z)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn plus_zero_is_not_neutral() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "ADD TEMP[0].x, IN[0].xxxx, IMM[0].xxxx\n\
+             MUL OUT[0].x, TEMP[0].xxxx, IN[0].yyyy",
+        );
+        expect!["MUL(ADD(IN0.x, 0.0), IN0.y)"].assert_eq(&out);
+    }
+
+    #[test]
+    fn plus_zero_is_neutral_without_minus_zero() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MOV_SAT TEMP[0].x, IN[0].xxxx\n\
+             ADD OUT[0].x, TEMP[0].xxxx, IMM[0].xxxx\n\
+             MUL TEMP[1].x, IN[0].xxxx, IN[0].xxxx\n\
+             ADD OUT[0].y, TEMP[1].xxxx, IMM[0].xxxx",
+        );
+        expect![[r#"
+            sat(IN0.x)
+            MUL(IN0.x, IN0.x)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn multiply_add_with_neutral_parts() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MAD OUT[0].x, IN[0].xxxx, IMM[0].yyyy, IN[0].yyyy\n\
+             MAD OUT[0].y, IN[0].xxxx, IN[0].yyyy, -IMM[0].xxxx\n\
+             MAD OUT[0].z, IMM[0].zzzz, IN[0].xxxx, IN[0].yyyy\n\
+             MAD OUT[0].w, IN[0].xxxx, IN[0].yyyy, IMM[0].xxxx",
+        );
+        expect![[r#"
+            ADD(IN0.x, IN0.y)
+            MUL(IN0.x, IN0.y)
+            ADD(-IN0.x, IN0.y)
+            MAD(IN0.x, IN0.y, 0.0)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn multiply_add_of_constants_is_two_roundings() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MAD OUT[0].x, IMM[0].wwww, IMM[0].wwww, IN[0].xxxx\n\
+             FMA OUT[0].y, IMM[0].wwww, IMM[0].wwww, IN[0].xxxx",
+        );
+        expect![[r#"
+            ADD(0.25, IN0.x)
+            FMA(0.5, 0.5, IN0.x)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn zero_times_is_not_zero() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MUL OUT[0].x, IN[0].xxxx, IMM[0].xxxx\n\
+             MAD OUT[0].y, IN[0].xxxx, IMM[0].xxxx, IN[0].yyyy\n\
+             UMUL OUT[0].z, IN[0].xxxx, IMM[0].xxxx",
+        );
+        expect![[r#"
+            MUL(IN0.x, 0.0)
+            MAD(IN0.x, 0.0, IN0.y)
+            0.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn difference_of_equals_is_not_zero() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "ADD OUT[0].x, IN[0].xxxx, -IN[0].xxxx\n\
+             UADD OUT[0].y, IN[0].xxxx, -IN[0].xxxx",
+        );
+        expect![[r#"
+            ADD(IN0.x, -IN0.x)
+            0.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn negations_of_a_product_cancel() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MUL OUT[0].x, -IN[0].xxxx, -IN[0].yyyy\n\
+             MUL OUT[0].y, -IN[0].xxxx, IN[0].yyyy",
+        );
+        expect![[r#"
+            MUL(IN0.x, IN0.y)
+            MUL(-IN0.x, IN0.y)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn clamp_by_min_of_max() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MAX TEMP[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             MIN OUT[0].x, TEMP[0].xxxx, IMM[0].yyyy\n\
+             MAX TEMP[1].x, IN[0].xxxx, IMM[0].xxxx\n\
+             MIN OUT[0].y, TEMP[1].xxxx, IMM[0].yyyy",
+        );
+        expect![[r#"
+            sat(IN0.x)
+            MIN(MAX(IN0.x, 0.0), 1.0)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn minimum_of_equals() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "RCP TEMP[0].x, IN[0].xxxx\n\
+             MIN OUT[0].x, TEMP[0].xxxx, TEMP[0].xxxx\n\
+             MIN OUT[0].y, IN[0].xxxx, IN[0].xxxx",
+        );
+        expect![[r#"
+            RCP(IN0.x)
+            MIN(IN0.x, IN0.x)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn greater_is_less_the_other_way() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "SGT OUT[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             SLE OUT[0].y, IN[0].xxxx, IN[0].yyyy",
+        );
+        expect![[r#"
+            SLT(IN0.y, IN0.x)
+            SGE(IN0.y, IN0.x)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn tests_of_truth_values() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "SLT TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             SNE OUT[0].x, TEMP[0].xxxx, IMM[0].xxxx\n\
+             SLT OUT[0].y, -TEMP[0].xxxx, IMM[0].xxxx\n\
+             SEQ OUT[0].z, TEMP[0].xxxx, IMM[0].xxxx\n\
+             SEQ TEMP[1].x, IN[0].xxxx, IN[0].yyyy\n\
+             SGE OUT[0].w, IMM[0].xxxx, TEMP[1].xxxx",
+        );
+        expect![[r#"
+            SLT(IN0.x, IN0.y)
+            SLT(IN0.x, IN0.y)
+            SEQ(SLT(IN0.x, IN0.y), 0.0)
+            SNE(IN0.x, IN0.y)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn masks_and_one() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "FSLT TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             AND OUT[0].x, TEMP[0].xxxx, IMM[0].yyyy\n\
+             USNE OUT[0].y, TEMP[0].xxxx, IMM[0].xxxx\n\
+             AND TEMP[1].x, TEMP[0].xxxx, IMM[1].yyyy\n\
+             U2F OUT[0].z, TEMP[1].xxxx\n\
+             USEQ OUT[0].w, TEMP[1].xxxx, IMM[0].xxxx",
+        );
+        expect![[r#"
+            SLT(IN0.x, IN0.y)
+            FSLT(IN0.x, IN0.y)
+            SLT(IN0.x, IN0.y)
+            NOT(FSLT(IN0.x, IN0.y))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn integer_comparisons_invert() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "USLT TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             NOT OUT[0].x, TEMP[0].xxxx\n\
+             USEQ OUT[0].y, TEMP[0].xxxx, IMM[0].xxxx\n\
+             FSEQ TEMP[1].x, IN[0].xxxx, IN[0].yyyy\n\
+             NOT OUT[0].z, TEMP[1].xxxx\n\
+             FSLT TEMP[2].x, IN[0].xxxx, IN[0].yyyy\n\
+             NOT OUT[0].w, TEMP[2].xxxx",
+        );
+        expect![[r#"
+            USGE(IN0.x, IN0.y)
+            USGE(IN0.x, IN0.y)
+            FSNE(IN0.x, IN0.y)
+            NOT(FSLT(IN0.x, IN0.y))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn bitwise_neutral_and_absorbing() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "AND OUT[0].x, IN[0].xxxx, IMM[1].zzzz\n\
+             OR OUT[0].y, IN[0].xxxx, IMM[1].zzzz\n\
+             XOR OUT[0].z, IN[0].xxxx, IMM[1].zzzz\n\
+             XOR OUT[0].w, IN[0].xxxx, IN[0].xxxx",
+        );
+        expect![[r#"
+            IN0.x
+            0xffffffff
+            NOT(IN0.x)
+            0.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn chains_of_constants() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "UADD TEMP[0].x, IN[0].xxxx, IMM[1].yyyy\n\
+             UADD OUT[0].x, TEMP[0].xxxx, IMM[1].wwww\n\
+             AND TEMP[1].x, IN[0].xxxx, IMM[2].zzzz\n\
+             AND OUT[0].y, TEMP[1].xxxx, IMM[2].xxxx\n\
+             ADD TEMP[2].x, IN[0].xxxx, IMM[0].wwww\n\
+             ADD OUT[0].z, TEMP[2].xxxx, IMM[0].wwww",
+        );
+        expect![[r#"
+            UADD(IN0.x, 0x3)
+            AND(IN0.x, 0x10)
+            ADD(ADD(IN0.x, 0.5), 0.5)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn shifts() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "SHL TEMP[0].x, IN[0].xxxx, IMM[2].yyyy\n\
+             USHR OUT[0].x, TEMP[0].xxxx, IMM[2].yyyy\n\
+             SHL OUT[0].y, TEMP[0].xxxx, IMM[2].xxxx\n\
+             USHR TEMP[1].x, IN[0].xxxx, IMM[2].zzzz\n\
+             USHR OUT[0].z, TEMP[1].xxxx, IMM[2].yyyy\n\
+             ISHR TEMP[2].x, IN[0].xxxx, IMM[2].zzzz\n\
+             ISHR OUT[0].w, TEMP[2].xxxx, IMM[2].yyyy",
+        );
+        expect![[r#"
+            AND(IN0.x, 0xfffffff)
+            SHL(IN0.x, 0x14)
+            0.0
+            ISHR(IN0.x, 0x1f)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn selections() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "UCMP OUT[0].x, IN[0].xxxx, IN[0].yyyy, IN[0].yyyy\n\
+             USNE TEMP[0].x, IN[0].xxxx, IMM[0].xxxx\n\
+             UCMP OUT[0].y, TEMP[0].xxxx, IN[0].yyyy, IN[0].zzzz\n\
+             USEQ TEMP[1].x, IN[0].xxxx, IMM[0].xxxx\n\
+             UCMP OUT[0].z, TEMP[1].xxxx, IN[0].yyyy, IN[0].zzzz\n\
+             UCMP TEMP[2].x, IN[0].xxxx, IN[1].xxxx, IN[1].yyyy\n\
+             UCMP OUT[0].w, IN[0].xxxx, TEMP[2].xxxx, IN[1].zzzz",
+        );
+        expect![[r#"
+            IN0.y
+            UCMP(IN0.x, IN0.y, IN0.z)
+            UCMP(IN0.x, IN0.z, IN0.y)
+            UCMP(IN0.x, IN1.x, IN1.z)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn selections_of_truth() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "FSLT TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             UCMP OUT[0].x, TEMP[0].xxxx, IMM[0].yyyy, IMM[0].xxxx\n\
+             UCMP OUT[0].y, TEMP[0].xxxx, IMM[1].zzzz, IMM[0].xxxx\n\
+             UCMP OUT[0].z, TEMP[0].xxxx, IN[1].xxxx, IMM[0].xxxx\n\
+             UCMP OUT[0].w, TEMP[0].xxxx, IMM[0].xxxx, IMM[1].zzzz",
+        );
+        expect![[r#"
+            SLT(IN0.x, IN0.y)
+            FSLT(IN0.x, IN0.y)
+            UCMP(FSLT(IN0.x, IN0.y), IN1.x, 0.0)
+            NOT(FSLT(IN0.x, IN0.y))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn float_selections() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "CMP OUT[0].x, |IN[0].xxxx|, IN[0].yyyy, IN[0].zzzz\n\
+             SLT TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             CMP OUT[0].y, -TEMP[0].xxxx, IMM[0].yyyy, IMM[0].xxxx\n\
+             CMP OUT[0].z, -TEMP[0].xxxx, IN[1].xxxx, IN[1].yyyy\n\
+             CMP OUT[0].w, IN[0].xxxx, IN[1].xxxx, IN[1].yyyy",
+        );
+        expect![[r#"
+            IN0.z
+            SLT(IN0.x, IN0.y)
+            CMP(-SLT(IN0.x, IN0.y), IN1.x, IN1.y)
+            CMP(IN0.x, IN1.x, IN1.y)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn rounding_of_integers() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "I2F TEMP[0].x, IN[0].xxxx\n\
+             FLR OUT[0].x, TEMP[0].xxxx\n\
+             FRC OUT[0].y, TEMP[0].xxxx\n\
+             TRUNC TEMP[1].x, IN[0].yyyy\n\
+             F2I OUT[0].z, TEMP[1].xxxx\n\
+             FLR TEMP[2].x, IN[0].yyyy\n\
+             F2I OUT[0].w, TEMP[2].xxxx",
+        );
+        expect![[r#"
+            I2F(IN0.x)
+            0.0
+            F2I(IN0.y)
+            F2I(FLR(IN0.y))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn copied_channels_of_vector_opcodes() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "DST OUT[0], IN[0], IN[1]\n\
+             LIT OUT[1], IN[0]",
+        );
+        expect![[r#"
+            1.0
+            MUL(IN0.y, IN1.y)
+            IN0.z
+            IN1.w
+            1.0
+            LIT(IN0.x, IN0.y, IN0.w).y
+            LIT(IN0.x, IN0.y, IN0.w).z
+            1.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn commuted_twins_meet() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "ADD TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             ADD TEMP[0].y, IN[0].yyyy, IN[0].xxxx\n\
+             USEQ OUT[0].x, TEMP[0].xxxx, TEMP[0].yyyy\n\
+             MIN TEMP[1].x, IN[0].xxxx, IN[0].yyyy\n\
+             MIN TEMP[1].y, IN[0].yyyy, IN[0].xxxx\n\
+             USEQ OUT[0].y, TEMP[1].xxxx, TEMP[1].yyyy",
+        );
+        expect![[r#"
+            0xffffffff
+            USEQ(MIN(IN0.x, IN0.y), MIN(IN0.y, IN0.x))"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn precise_keeps_its_flag() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MAD_PRECISE OUT[0].x, IN[0].xxxx, IMM[0].yyyy, IN[0].yyyy",
+        );
+        expect!["ADD_PRECISE(IN0.x, IN0.y)"].assert_eq(&out);
+    }
+
+    #[test]
+    fn constant_addresses_become_direct() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "MOV TEMP[10].x, IN[0].xxxx\n\
+             UARL ADDR[0].x, IMM[1].yyyy\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect!["MOV().x"].assert_eq(&out);
+    }
+}

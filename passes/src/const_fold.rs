@@ -149,3 +149,121 @@ fn vector(f: &mut Function, m: MultiId, v: Value, chan: u8) -> Option<Value> {
 pub(crate) fn keep(f: &mut Function, _: Value, node: Node) -> Value {
     identity(f, node)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::{outs, unchanged};
+
+    #[test]
+    fn words() {
+        let out = outs(
+            &["const-fold"],
+            "ADD TEMP[0].x, IMM[0].yyyy, IMM[0].wwww\n\
+             MUL OUT[0].x, TEMP[0].xxxx, TEMP[0].xxxx",
+        );
+        expect!["2.25"].assert_eq(&out);
+    }
+
+    #[test]
+    fn modifiers_and_saturation() {
+        let out = outs(
+            &["const-fold"],
+            "MOV_SAT OUT[0].x, -IMM[0].yyyy\n\
+             MOV OUT[0].y, -|IMM[0].zzzz|\n\
+             UADD OUT[0].z, -IMM[1].yyyy, IMM[0].xxxx",
+        );
+        expect![[r#"
+            0.0
+            -1.0
+            0xffffffff"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn dot_products() {
+        let out = outs(&["const-fold"], "DP3 OUT[0].x, IMM[0].yyyy, IMM[0].wwww");
+        expect!["1.5"].assert_eq(&out);
+    }
+
+    #[test]
+    fn pairs() {
+        let out = outs(
+            &["const-fold"],
+            "DADD TEMP[0].xy, IMM[1].xyxy, IMM[1].xyxy\n\
+             DSEQ OUT[0].x, TEMP[0].xyxy, TEMP[0].xyxy\n\
+             MOV OUT[0].y, TEMP[0].yyyy",
+        );
+        expect![[r#"
+            0xffffffff
+            0x3"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn vector_opcodes() {
+        let out = outs(&["const-fold"], "DST OUT[0], IMM[0].yyyy, IMM[0].wwww");
+        expect![[r#"
+            1.0
+            0.5
+            1.0
+            0.5"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn comparisons_of_nan() {
+        let out = outs(
+            &["const-fold"],
+            "FSNE OUT[0].x, IMM[1].zzzz, IMM[1].zzzz\n\
+             FSEQ OUT[0].y, IMM[1].zzzz, IMM[1].zzzz\n\
+             USEQ OUT[0].z, IMM[1].zzzz, IMM[1].zzzz",
+        );
+        expect![[r#"
+            0xffffffff
+            0.0
+            0xffffffff"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn division_by_zero() {
+        let out = outs(
+            &["const-fold"],
+            "RCP OUT[0].x, IMM[0].xxxx\n\
+             UDIV OUT[0].y, IMM[1].yyyy, IMM[0].xxxx\n\
+             IDIV OUT[0].z, IMM[1].yyyy, IMM[0].xxxx",
+        );
+        expect![[r#"
+            0x7f800000
+            0xffffffff
+            0.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn precise_folds_too() {
+        let out = outs(
+            &["const-fold"],
+            "MUL_PRECISE OUT[0].x, IMM[0].wwww, IMM[0].wwww",
+        );
+        expect!["0.25"].assert_eq(&out);
+    }
+
+    #[test]
+    fn transcendentals_stay() {
+        assert!(unchanged("const-fold", "EX2 OUT[0].x, IMM[0].yyyy"));
+        assert!(unchanged(
+            "const-fold",
+            "ADD OUT[0].x, IMM[0].yyyy, IN[0].xxxx"
+        ));
+    }
+
+    #[test]
+    fn zero_wins_stays() {
+        let text = "FRAG\nPROPERTY MUL_ZERO_WINS 1\nDCL OUT[0], COLOR\nIMM[0] FLT32 {0.0, 1.0, 0.0, 0.0}\n\
+                    MUL OUT[0].x, IMM[0].xxxx, IMM[0].yyyy\nEND\n";
+        assert!(unchanged("const-fold", text));
+    }
+}

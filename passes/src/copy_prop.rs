@@ -135,3 +135,194 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::{tree, unchanged};
+
+    #[test]
+    fn equal_arms() {
+        let out = tree(
+            &["copy-prop"],
+            "UIF IN[0].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            body
+              uif %0
+                yield 
+              else
+                yield 
+            end OUT[0].x=%1
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn channel_written_with_itself_in_a_loop() {
+        let out = tree(
+            &["copy-prop"],
+            "MOV TEMP[0].x, IN[0].xxxx\n\
+             BGNLOOP\n\
+             UIF IN[0].yyyy\n\
+             BRK\n\
+             ENDIF\n\
+             MOV TEMP[0].x, TEMP[0].xxxx\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            body
+              loop 2
+                params 
+                inits 
+                uif %1
+                  depart 2 
+                else
+                  yield 
+                next 
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn two_exits_with_different_values() {
+        let out = tree(
+            &["copy-prop"],
+            "BGNLOOP\n\
+             UIF IN[0].xxxx\n\
+             MOV TEMP[1].x, CONST[0].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             UIF IN[0].yyyy\n\
+             MOV TEMP[1].x, CONST[1].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, TEMP[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = CONST[0].x
+            %2 = IN[0].y
+            %3 = CONST[1].x
+            %4 = phi
+            body
+              %4 = loop 2
+                params 
+                inits 
+                uif %0
+                  depart 2 %1
+                else
+                  yield 
+                uif %2
+                  depart 2 %3
+                else
+                  yield 
+                next 
+            end OUT[0].x=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn unwritten_arm() {
+        let out = tree(
+            &["copy-prop"],
+            "UIF IN[0].xxxx\n\
+             ADD TEMP[0].x, IN[1].xxxx, IN[1].yyyy\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[1].x
+            %1 = IN[1].y
+            %2 = ADD %0, %1
+            body
+            end OUT[0].x=%2
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn unwritten_word_with_another_reader() {
+        let out = tree(
+            &["copy-prop"],
+            "UIF IN[0].xxxx\n\
+             ADD TEMP[0].x, IN[1].xxxx, IN[1].yyyy\n\
+             ELSE\n\
+             MOV TEMP[0].x, TEMP[1].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx\n\
+             MOV OUT[0].y, TEMP[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[1].y
+            %3 = ADD %1, %2
+            %4 = undef 4
+            %5 = phi
+            body
+              %5 = uif %0
+                yield %3
+              else
+                yield %4
+            end OUT[0].x=%5 OUT[0].y=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn unwritten_arm_beside_a_fetch_in_the_other() {
+        let out = tree(
+            &["copy-prop"],
+            "UIF IN[0].xxxx\n\
+             TEX TEMP[0].x, IN[1], SAMP[0], 2D\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[1].y
+            %3 = TEX 0.x 2D SAMP[0] 0.x=%1 0.y=%2
+            %4 = proj0.x %3
+            %5 = undef 0
+            %6 = phi
+            body
+              %6 = uif %0
+                do %3
+                yield %4
+              else
+                yield %5
+            end OUT[0].x=%6
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn nothing_to_do() {
+        assert!(unchanged(
+            "copy-prop",
+            "ADD OUT[0].x, IN[0].xxxx, IN[0].yyyy"
+        ));
+    }
+}

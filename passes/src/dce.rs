@@ -48,3 +48,122 @@ fn has_dead(func: &Function, live: &Liveness) -> bool {
         _ => !live.live[ix(v)],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::{tree, unchanged};
+
+    #[test]
+    fn dead_channels() {
+        let out = tree(
+            &["dce"],
+            "MUL TEMP[0], IN[0], IN[1]\n\
+             MOV OUT[0].x, TEMP[0].wwww",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].w
+            %1 = IN[1].w
+            %2 = MUL %0, %1
+            body
+            end OUT[0].x=%2
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn dead_texture_results() {
+        let out = tree(
+            &["dce"],
+            "TEX TEMP[0], IN[0], SAMP[0], 2D\n\
+             MOV OUT[0].x, TEMP[0].zzzz",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = TEX 0.z 2D SAMP[0] 0.x=%0 0.y=%1
+            %3 = proj0.z %2
+            body
+              do %2
+            end OUT[0].x=%3
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn conditions_stay() {
+        let out = tree(
+            &["dce"],
+            "SLT TEMP[0].x, IN[0].xxxx, CONST[0].xxxx\n\
+             IF TEMP[0].xxxx\n\
+             MOV OUT[0].x, CONST[1].xxxx\n\
+             ELSE\n\
+             MOV OUT[0].x, CONST[2].xxxx\n\
+             ENDIF",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = CONST[0].x
+            %2 = SLT %0, %1
+            %3 = CONST[1].x
+            %4 = CONST[2].x
+            %5 = phi
+            body
+              %5 = if %2
+                yield %3
+              else
+                yield %4
+            end OUT[0].x=%5
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn atomics_stay() {
+        let out = tree(
+            &["dce"],
+            "ATOMUADD TEMP[0].x, BUFFER[0], IMM[0].xxxx, IMM[1].yyyy\n\
+             MOV OUT[0].x, IN[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = imm 0x0 (0.0)
+            %1 = imm 0x1
+            %2 = ATOMUADD BUFFER[0] 1.x=%0 2.x=%1
+            %3 = IN[0].x
+            body
+              do %2
+            end OUT[0].x=%3
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_branch_for_nothing() {
+        let out = tree(
+            &["dce"],
+            "UIF IN[0].xxxx\n\
+             ADD TEMP[0].x, IN[1].xxxx, IN[1].yyyy\n\
+             ELSE\n\
+             TEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
+             ENDIF\n\
+             MOV OUT[0].x, IN[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[1].x
+            body
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn nothing_dead() {
+        assert!(unchanged("dce", "ADD OUT[0].x, IN[0].xxxx, IN[0].yyyy"));
+    }
+}

@@ -252,3 +252,303 @@ fn repeats(body: &Body, id: RegionId) -> bool {
         _ => false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::{tree, unchanged};
+
+    #[test]
+    fn constant_condition() {
+        let out = tree(
+            &["dead-flow"],
+            "IF IMM[0].yyyy\n\
+             MOV OUT[0].x, IN[0].xxxx\n\
+             ELSE\n\
+             MOV OUT[0].x, IN[1].xxxx\n\
+             ENDIF",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            body
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn minus_zero_is_false_for_if_and_true_for_uif() {
+        let out = tree(
+            &["dead-flow"],
+            "IF IMM[1].xxxx\n\
+             MOV OUT[0].x, IN[0].xxxx\n\
+             ELSE\n\
+             MOV OUT[0].x, IN[1].xxxx\n\
+             ENDIF\n\
+             UIF IMM[1].xxxx\n\
+             MOV OUT[0].y, IN[0].xxxx\n\
+             ELSE\n\
+             MOV OUT[0].y, IN[1].xxxx\n\
+             ENDIF",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            body
+            end OUT[0].x=%1 OUT[0].y=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn the_same_condition_inside() {
+        let out = tree(
+            &["dead-flow"],
+            "UIF IN[0].xxxx\n\
+             KILL\n\
+             UIF IN[0].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].yyyy\n\
+             ENDIF\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].zzzz\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = KILL
+            %2 = IN[1].x
+            %3 = IN[1].z
+            %4 = phi
+            body
+              %4 = uif %0
+                do %1
+                yield %2
+              else
+                yield %3
+            end OUT[0].x=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn an_if_inside_a_uif_is_open() {
+        let out = tree(
+            &["dead-flow"],
+            "UIF IN[0].xxxx\n\
+             KILL\n\
+             IF IN[0].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].yyyy\n\
+             ENDIF\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].zzzz\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = KILL
+            %2 = IN[1].x
+            %3 = IN[1].y
+            %4 = phi
+            %5 = IN[1].z
+            %6 = phi
+            body
+              %6 = uif %0
+                do %1
+                %4 = if %0
+                  yield %2
+                else
+                  yield %3
+                yield %4
+              else
+                yield %5
+            end OUT[0].x=%6
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_uif_inside_an_if_is_decided() {
+        let out = tree(
+            &["dead-flow"],
+            "IF IN[0].xxxx\n\
+             KILL\n\
+             UIF IN[0].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].yyyy\n\
+             ENDIF\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].zzzz\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = KILL
+            %2 = IN[1].x
+            %3 = IN[1].z
+            %4 = phi
+            body
+              %4 = if %0
+                do %1
+                yield %2
+              else
+                yield %3
+            end OUT[0].x=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn behind_an_arm_that_returns() {
+        let out = tree(
+            &["dead-flow"],
+            "UIF IN[0].xxxx\n\
+             RET\n\
+             ENDIF\n\
+             UIF IN[0].xxxx\n\
+             KILL\n\
+             ENDIF\n\
+             MOV OUT[0].x, IN[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = undef 0
+            %2 = IN[1].x
+            body
+              uif %0
+                return %1
+              else
+                yield 
+            end OUT[0].x=%2
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_loop_that_runs_once() {
+        let out = tree(
+            &["dead-flow"],
+            "MOV TEMP[0].x, IN[0].xxxx\n\
+             BGNLOOP\n\
+             ADD TEMP[0].x, TEMP[0].xxxx, IN[1].xxxx\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, TEMP[0].xxxx\n\
+             BRK\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = ADD %0, %1
+            %3 = imm 0x0 (0.0)
+            %4 = STORE BUFFER[0] <- 0.x=%3 1.x=%2
+            body
+              do %4
+            end OUT[0].x=%2
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_loop_with_another_exit() {
+        let out = tree(
+            &["dead-flow"],
+            "BGNLOOP\n\
+             UIF IN[0].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             BRK\n\
+             ENDLOOP",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = imm 0x0 (0.0)
+            %2 = STORE BUFFER[0] <- 0.x=%1 1.x=%0
+            body
+              loop 1
+                params 
+                inits 
+                uif %0
+                  depart 1 
+                else
+                  yield 
+                do %2
+                depart 1 
+            end
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn equal_exits() {
+        let out = tree(
+            &["dead-flow"],
+            "BGNLOOP\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             UIF IN[0].xxxx\n\
+             BRK\n\
+             ELSE\n\
+             BRK\n\
+             ENDIF\n\
+             ENDLOOP",
+        );
+        expect![[r#"
+            FRAG
+            %0 = imm 0x0 (0.0)
+            %1 = IN[0].x
+            %2 = STORE BUFFER[0] <- 0.x=%0 1.x=%1
+            body
+              loop 1
+                params 
+                inits 
+                do %2
+                depart 1 
+            end
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn kill_of_what_is_not_negative() {
+        let out = tree(
+            &["dead-flow"],
+            "KILL_IF |IN[0].xyzw|\n\
+             KILL_IF IN[0].xxxx\n\
+             MOV OUT[0].x, IN[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = KILL_IF 0.x=%0 0.y=%0 0.z=%0 0.w=%0
+            body
+              do %1
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn nothing_decided() {
+        assert!(unchanged(
+            "dead-flow",
+            "UIF IN[0].xxxx\nKILL\nENDIF\nUIF IN[0].yyyy\nKILL\nENDIF"
+        ));
+    }
+}

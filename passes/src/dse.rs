@@ -420,3 +420,306 @@ fn bit(loc: &Loc) -> u64 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::tree;
+
+    #[test]
+    fn overwritten() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[10].xy, IN[1].xyxy\n\
+             MOV TEMP[10].xy, IN[2].xyxy\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[2].x
+            %2 = IN[2].y
+            %3 = store TEMP[10] <- 0.x=%1 0.y=%2
+            %4 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %5 = proj0.x %4
+            body
+              do %3
+              do %4
+            end OUT[0].x=%5
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn partly_overwritten() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[10].xy, IN[1].xyxy\n\
+             MOV TEMP[10].y, IN[2].xyxy\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx\n\
+             MOV OUT[0].y, TEMP[ADDR[0].x+10](1).yyyy",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = store TEMP[10] <- 0.x=%1
+            %3 = IN[2].y
+            %4 = store TEMP[10] <- 0.y=%3
+            %5 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %6 = proj0.x %5
+            %7 = load 0.y TEMP[addr+10](1) 0.index=%0
+            %8 = proj0.y %7
+            body
+              do %2
+              do %4
+              do %5
+              do %7
+            end OUT[0].x=%6 OUT[0].y=%8
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn read_between() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[10].x, IN[1].xyxy\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx\n\
+             MOV TEMP[10].x, IN[2].xyxy\n\
+             MOV OUT[0].y, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = store TEMP[10] <- 0.x=%1
+            %3 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %4 = proj0.x %3
+            %5 = IN[2].x
+            %6 = store TEMP[10] <- 0.x=%5
+            %7 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %8 = proj0.x %7
+            body
+              do %2
+              do %3
+              do %6
+              do %7
+            end OUT[0].x=%4 OUT[0].y=%8
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn never_read_again() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[11].x, IN[1].xxxx\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx\n\
+             MOV TEMP[12].x, IN[2].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = store TEMP[11] <- 0.x=%1
+            %3 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %4 = proj0.x %3
+            body
+              do %2
+              do %3
+            end OUT[0].x=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn forwarded() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[ADDR[0].x+10](1).x, IN[1].xxxx\n\
+             MOV TEMP[ADDR[0].x+11](1).x, IN[2].xxxx\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[1].x
+            body
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn not_forwarded_over_another_address() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             UARL ADDR[0].y, IN[0].yyyy\n\
+             MOV TEMP[ADDR[0].x+10](1).x, IN[1].xxxx\n\
+             MOV TEMP[ADDR[0].y+10](1).x, IN[2].xxxx\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = IN[1].x
+            %3 = store TEMP[addr+10](1) <- 0.x=%2 dst.index=%0
+            %4 = IN[2].x
+            %5 = store TEMP[addr+10](1) <- 0.x=%4 dst.index=%1
+            %6 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %7 = proj0.x %6
+            body
+              do %3
+              do %5
+              do %6
+            end OUT[0].x=%7
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn other_arrays_do_not_meet() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[ADDR[0].x+10](1).x, IN[1].xxxx\n\
+             MOV TEMP[ADDR[0].x+14](2).x, IN[2].xxxx\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx\n\
+             MOV OUT[0].y, TEMP[ADDR[0].x+14](2).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            array TEMP[14..17](2)
+            %0 = IN[1].x
+            %1 = IN[2].x
+            body
+            end OUT[0].x=%0 OUT[0].y=%1
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn written_in_both_arms() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[10].x, IN[1].xxxx\n\
+             UIF IN[0].yyyy\n\
+             MOV TEMP[10].x, IN[2].xxxx\n\
+             ELSE\n\
+             MOV TEMP[10].x, IN[3].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = IN[2].x
+            %3 = store TEMP[10] <- 0.x=%2
+            %4 = IN[3].x
+            %5 = store TEMP[10] <- 0.x=%4
+            %6 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %7 = proj0.x %6
+            body
+              uif %1
+                do %3
+                yield 
+              else
+                do %5
+                yield 
+              do %6
+            end OUT[0].x=%7
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn written_in_one_arm() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             MOV TEMP[10].x, IN[1].xxxx\n\
+             UIF IN[0].yyyy\n\
+             MOV TEMP[10].x, IN[2].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = store TEMP[10] <- 0.x=%1
+            %3 = IN[0].y
+            %4 = IN[2].x
+            %5 = store TEMP[10] <- 0.x=%4
+            %6 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %7 = proj0.x %6
+            body
+              do %2
+              uif %3
+                do %5
+                yield 
+              else
+                yield 
+              do %6
+            end OUT[0].x=%7
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn read_in_the_next_round_of_a_loop() {
+        let out = tree(
+            &["dse"],
+            "UARL ADDR[0].x, IN[0].xxxx\n\
+             BGNLOOP\n\
+             MOV TEMP[0].x, TEMP[ADDR[0].x+10](1).xxxx\n\
+             UIF TEMP[0].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             MOV TEMP[10].x, IN[1].xxxx\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, IN[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            array TEMP[10..13](1)
+            %0 = IN[0].x
+            %1 = load 0.x TEMP[addr+10](1) 0.index=%0
+            %2 = proj0.x %1
+            %3 = IN[1].x
+            %4 = store TEMP[10] <- 0.x=%3
+            body
+              loop 2
+                params 
+                inits 
+                do %1
+                uif %2
+                  depart 2 
+                else
+                  yield 
+                do %4
+                next 
+            end OUT[0].x=%0
+        "#]]
+        .assert_eq(&out);
+    }
+}

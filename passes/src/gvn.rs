@@ -318,3 +318,234 @@ fn twins(a: &Inst, b: &Inst) -> bool {
         && b.dsts.len() == 1
         && a.dsts[0].reg == b.dsts[0].reg
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::tree;
+
+    #[test]
+    fn two_counters() {
+        let out = tree(
+            &["gvn"],
+            "MOV TEMP[0].xy, IMM[0].xxxx\n\
+             BGNLOOP\n\
+             USGE TEMP[1].x, TEMP[0].xxxx, IMM[2].xxxx\n\
+             UIF TEMP[1].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             UADD TEMP[0].xy, TEMP[0].xyxy, IMM[1].yyyy\n\
+             ENDLOOP\n\
+             UADD OUT[0].x, TEMP[0].xxxx, TEMP[0].yyyy",
+        );
+        expect![[r#"
+            FRAG
+            %0 = imm 0x0 (0.0)
+            %1 = phi
+            %2 = imm 0x10
+            %3 = USGE %1, %2
+            %4 = imm 0x1
+            %5 = UADD %1, %4
+            %6 = phi
+            %7 = UADD %6, %6
+            body
+              %6 = loop 4
+                params %1
+                inits %0
+                uif %3
+                  depart 4 %1
+                else
+                  yield 
+                next %5
+            end OUT[0].x=%7
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn counters_of_different_step() {
+        let out = tree(
+            &["gvn"],
+            "MOV TEMP[0].xy, IMM[0].xxxx\n\
+             BGNLOOP\n\
+             USGE TEMP[1].x, TEMP[0].xxxx, IMM[2].xxxx\n\
+             UIF TEMP[1].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             UADD TEMP[0].xy, TEMP[0].xyxy, IMM[1].ywyw\n\
+             ENDLOOP\n\
+             UADD OUT[0].x, TEMP[0].xxxx, TEMP[0].yyyy",
+        );
+        expect![[r#"
+            FRAG
+            %0 = imm 0x0 (0.0)
+            %1 = phi
+            %2 = phi
+            %3 = imm 0x10
+            %4 = USGE %1, %3
+            %5 = imm 0x1
+            %6 = UADD %1, %5
+            %7 = imm 0x2
+            %8 = UADD %2, %7
+            %9 = phi
+            %10 = phi
+            %11 = UADD %9, %10
+            body
+              %9, %10 = loop 4
+                params %1, %2
+                inits %0, %0
+                uif %4
+                  depart 4 %1, %2
+                else
+                  yield 
+                next %6, %8
+            end OUT[0].x=%11
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn equal_results_of_a_branch() {
+        let out = tree(
+            &["gvn"],
+            "UIF IN[0].xxxx\n\
+             MOV TEMP[0].xy, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].xy, IN[2].xxxx\n\
+             ENDIF\n\
+             UADD OUT[0].x, TEMP[0].xxxx, TEMP[0].yyyy",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[2].x
+            %3 = phi
+            %4 = UADD %3, %3
+            body
+              %3 = uif %0
+                yield %1
+              else
+                yield %2
+            end OUT[0].x=%4
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn fetches_with_other_masks() {
+        let out = tree(
+            &["gvn"],
+            "TEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
+             TEX TEMP[0].yz, IN[0], SAMP[0], 2D\n\
+             MOV OUT[0].xyz, TEMP[0]",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = TEX 0.xyz 2D SAMP[0] 0.x=%0 0.y=%1
+            %3 = proj0.x %2
+            %4 = proj0.y %2
+            %5 = proj0.z %2
+            body
+              do %2
+            end OUT[0].x=%3 OUT[0].y=%4 OUT[0].z=%5
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn fetches_of_other_textures() {
+        let out = tree(
+            &["gvn"],
+            "TEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
+             TEX TEMP[0].y, IN[0], SAMP[1], 2D\n\
+             MOV OUT[0].xy, TEMP[0]",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = TEX 0.x 2D SAMP[0] 0.x=%0 0.y=%1
+            %3 = proj0.x %2
+            %4 = TEX 0.y 2D SAMP[1] 0.x=%0 0.y=%1
+            %5 = proj0.y %4
+            body
+              do %2
+              do %4
+            end OUT[0].x=%3 OUT[0].y=%5
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_fetch_in_an_arm_after_one_before() {
+        let out = tree(
+            &["gvn"],
+            "TEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
+             UIF IN[1].xxxx\n\
+             TEX TEMP[1].x, IN[0], SAMP[0], 2D\n\
+             ELSE\n\
+             MOV TEMP[1].x, IN[2].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx\n\
+             MOV OUT[0].y, TEMP[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = TEX 0.x 2D SAMP[0] 0.x=%0 0.y=%1
+            %3 = proj0.x %2
+            %4 = IN[1].x
+            %5 = IN[2].x
+            %6 = phi
+            body
+              do %2
+              %6 = uif %4
+                yield %3
+              else
+                yield %5
+            end OUT[0].x=%3 OUT[0].y=%6
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_fetch_after_one_in_an_arm() {
+        let out = tree(
+            &["gvn"],
+            "UIF IN[1].xxxx\n\
+             TEX TEMP[1].x, IN[0], SAMP[0], 2D\n\
+             ELSE\n\
+             MOV TEMP[1].x, IN[2].xxxx\n\
+             ENDIF\n\
+             TEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
+             MOV OUT[0].x, TEMP[0].xxxx\n\
+             MOV OUT[0].y, TEMP[1].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[1].x
+            %1 = IN[0].x
+            %2 = IN[0].y
+            %3 = TEX 0.x 2D SAMP[0] 0.x=%1 0.y=%2
+            %4 = proj0.x %3
+            %5 = IN[2].x
+            %6 = phi
+            %7 = TEX 0.x 2D SAMP[0] 0.x=%1 0.y=%2
+            %8 = proj0.x %7
+            body
+              %6 = uif %0
+                do %3
+                yield %4
+              else
+                yield %5
+              do %7
+            end OUT[0].x=%8 OUT[0].y=%6
+        "#]]
+        .assert_eq(&out);
+    }
+}

@@ -265,3 +265,121 @@ impl Lanes {
         self.0.into_iter().max().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::testing::{tree, unchanged};
+
+    #[test]
+    fn bits() {
+        let out = tree(
+            &["if-convert"],
+            "UIF IN[0].xxxx\n\
+             ADD TEMP[0].x, IN[1].xxxx, IN[1].yyyy\n\
+             ELSE\n\
+             MUL TEMP[0].x, IN[1].xxxx, IN[1].yyyy\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[1].y
+            %3 = ADD %1, %2
+            %4 = MUL %1, %2
+            %5 = UCMP %0, %3, %4
+            body
+            end OUT[0].x=%5
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_comparison_without_integers() {
+        let out = tree(
+            &["if-convert"],
+            "SLT TEMP[1].x, IN[0].xxxx, IN[0].yyyy\n\
+             IF TEMP[1].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[2].xxxx\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = SLT %0, %1
+            %3 = IN[1].x
+            %4 = IN[2].x
+            %5 = neg %2
+            %6 = CMP %5, %3, %4
+            body
+            end OUT[0].x=%6
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn any_float_with_integers() {
+        let out = tree(
+            &["if-convert"],
+            "IF IN[0].xxxx\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             UADD TEMP[0].x, IN[2].xxxx, IN[2].yyyy\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[2].x
+            %3 = IN[2].y
+            %4 = UADD %2, %3
+            %5 = imm 0x0 (0.0)
+            %6 = FSNE %0, %5
+            %7 = UCMP %6, %1, %4
+            body
+            end OUT[0].x=%7
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn branches_that_stay() {
+        let arm = |inner: &str| {
+            format!("UIF IN[0].xxxx\n{inner}\nELSE\nMOV TEMP[0], IN[1]\nENDIF\nMOV OUT[0], TEMP[0]")
+        };
+        // A float that may be -0.0, and no integers.
+        let float = "IF IN[0].xxxx\nMOV TEMP[0].x, IN[1].xxxx\nELSE\nMOV TEMP[0].x, IN[2].xxxx\nENDIF\nMOV OUT[0].x, TEMP[0].xxxx";
+        assert!(unchanged("if-convert", float));
+        // An effect, a fetch, a long arm.
+        assert!(unchanged("if-convert", &arm("KILL\nMOV TEMP[0], IN[2]")));
+        assert!(unchanged(
+            "if-convert",
+            &arm("TXL TEMP[0], IN[2], SAMP[0], 2D")
+        ));
+        let long = "MUL TEMP[0], IN[2], IN[3]\n".to_owned()
+            + &"MAD TEMP[0], TEMP[0], IN[2], IN[3]\n".repeat(5);
+        assert!(unchanged("if-convert", &arm(long.trim_end())));
+    }
+
+    #[test]
+    fn more_selections_than_the_branch_costs() {
+        let mut text = String::from("UIF IN[0].xxxx\n");
+        for i in 0..8 {
+            text += &format!("ADD TEMP[{i}], IN[1], CONST[{}]\n", i % 4);
+        }
+        text += "ENDIF\n";
+        for i in 0..4 {
+            text += &format!("ADD OUT[{i}], TEMP[{i}], TEMP[{}]\n", i + 4);
+        }
+        assert!(unchanged("if-convert", text.trim_end()));
+    }
+}

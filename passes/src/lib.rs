@@ -17,6 +17,8 @@ pub mod if_convert;
 pub mod memory;
 pub mod registry;
 mod simplify;
+#[cfg(test)]
+mod testing;
 
 pub use cx::PassCx;
 pub use registry::{PASSES, Pass, clean, pass_named, run_pass};

@@ -222,7 +222,7 @@ fn program(seed: u64) -> String {
     let mut g = Gen {
         rng: Rng(seed),
         text: String::new(),
-        arrays: seed % 3 == 0,
+        arrays: seed.is_multiple_of(3),
         loops: 0,
         budget: 40,
     };
@@ -251,7 +251,7 @@ fn program(seed: u64) -> String {
         g.line("UARL ADDR[0].x, IMM[1].yyyy");
     }
     // One program in five reads unwritten words.
-    let written = if seed % 5 == 0 { 3 } else { TEMPS };
+    let written = if seed.is_multiple_of(5) { 3 } else { TEMPS };
     for t in 0..written {
         let s = [
             "IMM[3]",

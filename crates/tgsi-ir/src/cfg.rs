@@ -374,3 +374,109 @@ pub fn reached(f: &Function, cfg: &Cfg) -> Vec<bool> {
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::lift;
+
+    fn lifted(text: &str) -> Function {
+        let (program, _) = tgsi::parse(&format!(
+            "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\n{text}\nEND\n"
+        ));
+        lift(&program).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_branch_in_a_loop() {
+        let f = lifted(
+            "BGNLOOP\nUIF IN[0].xxxx\nBRK\nENDIF\nUIF IN[0].yyyy\nKILL\nENDIF\nENDLOOP\nMOV OUT[0].x, IN[0].xxxx",
+        );
+        let cfg = Cfg::new(&f);
+        expect![[r#"
+            digraph cfg {
+              node [shape=box]
+              b0 [label="b0 entry"]
+              b1 [label="b1 end"]
+              b2 [label="b2 loop"]
+              b3 [label="b3 exit"]
+              b4 [label="b4 join"]
+              b5 [label="b5 then"]
+              b6 [label="b6 else"]
+              b7 [label="b7 join"]
+              b8 [label="b8 then\n%2 KILL"]
+              b9 [label="b9 else"]
+              b0 -> b2
+              b2 -> b5
+              b5 -> b3
+              b2 -> b6
+              b6 -> b4
+              b4 -> b8
+              b8 -> b7
+              b4 -> b9
+              b9 -> b7
+              b7 -> b2
+              b3 -> b1
+            }
+        "#]]
+        .assert_eq(&cfg.to_dot(&f));
+        // The loop's head dominates its exit, the arm with the KILL does not.
+        let named = |name| {
+            cfg.graph
+                .node_indices()
+                .find(|&n| cfg.graph[n].name == name)
+        };
+        let (head, exit) = (named("loop"), named("exit"));
+        let kill = cfg
+            .graph
+            .node_indices()
+            .find(|&n| !cfg.graph[n].effects.is_empty());
+        let dominates = |a: Option<NodeIndex>, b: Option<NodeIndex>| {
+            a.zip(b).is_some_and(|(a, b)| cfg.block_dominates(a, b))
+        };
+        assert!(dominates(head, exit));
+        assert!(!dominates(kill, exit));
+        assert!(cfg.block_dominates(cfg.entry, cfg.exit));
+    }
+
+    #[test]
+    fn a_value_is_as_early_as_the_last_phi_in_it() {
+        let f = lifted(
+            "UIF IN[0].xxxx\nKILL\nMOV TEMP[0].x, IN[0].yyyy\nELSE\nMOV TEMP[0].x, IN[0].zzzz\nENDIF\n\
+             ADD OUT[0].x, TEMP[0].xxxx, IN[0].xxxx",
+        );
+        let cfg = Cfg::new(&f);
+        let early = cfg.early(&f);
+        let sum = f
+            .values
+            .iter()
+            .find(|(_, d)| matches!(d.op, VOp::Alu(tgsi::Opcode::Add)))
+            .map(|v| v.0);
+        let at = sum
+            .and_then(|s| early[ix(s)])
+            .map(|p| cfg.graph[p.block].name);
+        assert_eq!(at, Some("join"));
+        let input = f
+            .values
+            .iter()
+            .find(|(_, d)| matches!(d.op, VOp::Reg(..)))
+            .map(|v| v.0);
+        assert_eq!(
+            input.and_then(|v| early[ix(v)]).map(|p| p.block),
+            Some(cfg.entry)
+        );
+    }
+
+    #[test]
+    fn what_follows_a_departure_has_no_edge() {
+        let f = lifted("UIF IN[0].xxxx\nRET\nENDIF\nKILL\nMOV OUT[0].x, IN[0].xxxx");
+        let cfg = Cfg::new(&f);
+        let into_exit = cfg
+            .graph
+            .neighbors_directed(cfg.exit, petgraph::Incoming)
+            .count();
+        assert_eq!(into_exit, 2);
+    }
+}

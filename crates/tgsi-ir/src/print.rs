@@ -263,3 +263,143 @@ impl Function {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::lift;
+
+    #[track_caller]
+    fn check(text: &str, expected: expect_test::Expect) {
+        let (program, _) = tgsi::parse(text);
+        let f = lift(&program).unwrap_or_else(|e| panic!("{e}"));
+        expected.assert_eq(&f.to_string());
+        assert_eq!(f.to_string(), f.clone().to_string());
+    }
+
+    #[test]
+    fn straight_code() {
+        check(
+            "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nDCL CONST[1][0..3]\nDCL SAMP[0]\nIMM[0] FLT32 {1.0, 0.5, 0.0, 0.0}\n\
+             TEX TEMP[0], IN[0], SAMP[0], 2D\nMAD_SAT TEMP[1].xy, TEMP[0], -IMM[0].yyyy, |CONST[1][2]|\n\
+             MUL_PRECISE OUT[0].x, TEMP[1].xxxx, TEMP[1].yyyy\nDADD OUT[0].zw, TEMP[0].xyzw, IN[0].xyzw\nEND\n",
+            expect![[r#"
+                FRAG
+                %0 = IN[0].x
+                %1 = IN[0].y
+                %2 = TEX 0.xyzw 2D SAMP[0] 0.x=%0 0.y=%1
+                %3 = proj0.x %2
+                %4 = proj0.y %2
+                %5 = proj0.z %2
+                %6 = proj0.w %2
+                %7 = imm 0x3f000000 (0.5)
+                %8 = neg %7
+                %9 = CONST[1][2].x
+                %10 = abs %9
+                %11 = MAD %3, %8, %10
+                %12 = sat %11
+                %13 = CONST[1][2].y
+                %14 = abs %13
+                %15 = MAD %4, %8, %14
+                %16 = sat %15
+                %17 = MUL_PRECISE %12, %16
+                %18:64 = pair %5, %6
+                %19 = IN[0].z
+                %20 = IN[0].w
+                %21:64 = pair %19, %20
+                %22:64 = DADD %18, %21
+                %23 = half0 %22
+                %24 = half1 %22
+                body
+                  do %2
+                end OUT[0].x=%17 OUT[0].z=%23 OUT[0].w=%24
+            "#]],
+        );
+    }
+
+    #[test]
+    fn regions() {
+        check(
+            "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nIMM[0] UINT32 {0, 1, 2, 3}\n\
+             MOV TEMP[0].x, IMM[0].xxxx\nBGNLOOP\nUSGE TEMP[1].x, TEMP[0].xxxx, IMM[0].wwww\nUIF TEMP[1].xxxx\nBRK\nENDIF\n\
+             UADD TEMP[0].x, TEMP[0].xxxx, IMM[0].yyyy\nUIF IN[0].xxxx\nCONT\nENDIF\nKILL\nENDLOOP\n\
+             SWITCH TEMP[0].xxxx\nCASE IMM[0].yyyy\nMOV TEMP[2].x, IN[0].yyyy\nBRK\nDEFAULT\nMOV TEMP[2].x, IN[0].zzzz\nENDSWITCH\n\
+             IF IN[0].wwww\nRET\nENDIF\nMOV OUT[0].x, TEMP[2].xxxx\nEND\n",
+            expect![[r#"
+                FRAG
+                %0 = imm 0x0 (0.0)
+                %1 = undef 4
+                %2 = phi
+                %3 = phi
+                %4 = imm 0x3
+                %5 = USGE %2, %4
+                %6 = imm 0x1
+                %7 = UADD %2, %6
+                %8 = IN[0].x
+                %9 = KILL
+                %10 = phi
+                %11 = undef 8
+                %12 = phi
+                %13 = IN[0].y
+                %14 = phi
+                %15 = IN[0].z
+                %16 = phi
+                %17 = IN[0].w
+                %18 = undef 12
+                body
+                  %10 = loop 3
+                    params %2, %3
+                    inits %0, %1
+                    uif %5
+                      depart 3 %2
+                    else
+                      yield 
+                    uif %8
+                      repeat 3 %7, %5
+                    else
+                      yield 
+                    do %9
+                    next %7, %5
+                  %16 = switch 5 %10
+                  %12 = case %6
+                    entry %11
+                    depart 5 %13
+                  %14 = default
+                    entry %11
+                    yield %15
+                  if %17
+                    return %18
+                  else
+                    yield 
+                end OUT[0].x=%16
+            "#]],
+        );
+    }
+
+    #[test]
+    fn memory() {
+        check(
+            "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nDCL BUFFER[0]\nDCL TEMP[0..3], ARRAY(1), LOCAL\nDCL ADDR[0]\nDCL CONST[0..7]\n\
+             UARL ADDR[0].x, IN[0].xxxx\nMOV TEMP[ADDR[0].x+1](1).xy, CONST[ADDR[0].x+2]\nSTORE BUFFER[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             MOV OUT[0].x, TEMP[2].xxxx\nEND\n",
+            expect![[r#"
+                FRAG
+                array TEMP[0..3](1)
+                %0 = IN[0].x
+                %1 = CONST[addr+2].x %0
+                %2 = CONST[addr+2].y %0
+                %3 = store TEMP[addr+1](1) <- 0.x=%1 0.y=%2 dst.index=%0
+                %4 = IN[0].y
+                %5 = STORE BUFFER[0] <- 0.x=%0 1.x=%4
+                %6 = load 0.xyzw TEMP[2]
+                %7 = proj0.x %6
+                body
+                  do %3
+                  do %5
+                  do %6
+                end OUT[0].x=%7
+            "#]],
+        );
+    }
+}

@@ -15,14 +15,14 @@ use tgsi_ir::*;
 
 /// What a run showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// Effects with their operands, outputs handed out, and the outputs at the end.
-    pub events: Vec<u32>,
+    pub(crate) events: Vec<u32>,
 }
 
 /// Why there is no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// More loop rounds than [`STEPS`].
     Steps,
     /// An index outside its array.
@@ -32,10 +32,10 @@ pub enum Stop {
 }
 
 /// Most loop rounds of a run.
-pub const STEPS: u32 = 200;
+pub(crate) const STEPS: u32 = 200;
 
 /// Runs a function with inputs from `seed` and unwritten words from `fill`.
-pub fn run(f: &Function, seed: u64, fill: u64) -> Result<Trace, Stop> {
+pub(crate) fn run(f: &Function, seed: u64, fill: u64) -> Result<Trace, Stop> {
     let mut r = Run {
         f,
         seed,
@@ -539,7 +539,7 @@ const FILLS: std::ops::Range<u64> = 2..12;
 /// Whether `b` does what `a` does on a few inputs. Words that depend on unwritten ones or on the
 /// payload of a NaN are free.
 /// Gives the first difference.
-pub fn compare(a: &Function, b: &Function, seeds: u64) -> Result<(), String> {
+pub(crate) fn compare(a: &Function, b: &Function, seeds: u64) -> Result<(), String> {
     for seed in 0..seeds {
         let Ok(x) = run(a, seed, 1) else { continue };
         let mut fixed = vec![true; x.events.len()];
