@@ -9,11 +9,14 @@ use std::{
 
 use libtest_mimic::Trial;
 use tgsi_opt::Options;
+use tgsi_target::Target;
 
 use crate::{Check, files, oracle::Closeness, root, text, treat, trial};
 
 /// Failures that a trial describes in full; the others are counted.
 const DESCRIBED: usize = 5;
+
+const TARGETS: [&str; 2] = ["generic", "virgl"];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let corpus = env::var_os("TGSI_SHARED")
@@ -66,8 +69,17 @@ fn one(path: &Path) -> Check {
     let source = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let program = text::parse(&source)?;
     text::reparses(&program)?;
-    let options = Options::default();
-    let outcome = tgsi_opt::optimize(&program, &options);
-    treat::all(&program, &outcome, &options, Closeness::Close)
-        .map_err(|e| format!("{e}\nresult:\n{}", text::print(&outcome.program)))
+    for target in TARGETS {
+        let target = Target::by_name(target).cloned().unwrap_or_default();
+        let options = Options {
+            target,
+            ..Options::default()
+        };
+        let outcome = tgsi_opt::optimize(&program, &options);
+        treat::all(&program, &outcome, &options, Closeness::Close).map_err(|e| {
+            let result = text::print(&outcome.program);
+            format!("for {}: {e}\nresult:\n{result}", options.target.name)
+        })?;
+    }
+    Ok(())
 }
