@@ -6,7 +6,6 @@
 //! printed into the syntax tree. Immediates are collected last, so that operands can
 //! share registers by bits.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{File, Item, Opcode, Program};
 use tgsi_ir::layout::{BlockId, Layout, Step};
@@ -228,7 +227,7 @@ impl Lower<'_> {
                     }
                 }
             }
-            for (slot, a) in &node.addrs {
+            for (slot, a) in self.p.lir.node_addrs(node) {
                 want(
                     *a,
                     match slot {
@@ -246,7 +245,7 @@ impl Lower<'_> {
         }
         // What the pack writes is no longer what the address registers were loaded from.
         for &n in &self.p.packs[q as usize].nodes {
-            for &e in &self.p.lir.nodes[n as usize].dst {
+            for e in self.p.lir.nodes[n as usize].dsts() {
                 let web = self.p.webs.find(e);
                 for h in &mut state.held {
                     if matches!(h, Some(Address { r: Ref::Ent(x), .. }) if self.p.webs.find(*x) == web) {
@@ -358,7 +357,7 @@ impl Lower<'_> {
                             self.word_reads(o.r, &mut read);
                         }
                         if pack.store == NONE {
-                            for &e in &p.lir.nodes[n as usize].dst {
+                            for e in p.lir.nodes[n as usize].dsts() {
                                 writes.push((p.webs.find(e), b, 2 * i + 1));
                             }
                         }
@@ -370,7 +369,7 @@ impl Lower<'_> {
         let segs = ranges(words, &Blocks { layout: self.layout, spans: &spans }, &writes, &reads);
         let mut vregs = Vec::new();
         let mut lanes: Vec<(u32, SmallVec<[u32; 4]>)> = Vec::new();
-        let precise = self.precise_webs();
+        let precise = if self.role_bound { self.precise_webs() } else { Default::default() };
         for e in 0..p.lir.ents {
             let root = p.class(e);
             if root != e || p.classes[e as usize].kind != Kind::Temp {
@@ -378,7 +377,7 @@ impl Lower<'_> {
             }
             let class = &p.classes[e as usize];
             let live: SmallVec<[u32; 4]> =
-                class.webs.iter().copied().filter(|&w| !segs[w as usize].is_empty()).collect();
+                class.webs().iter().copied().filter(|&w| !segs[w as usize].is_empty()).collect();
             if live.is_empty() {
                 continue;
             }
@@ -430,7 +429,7 @@ impl Lower<'_> {
 
     fn precise_webs(&self) -> rustc_hash::FxHashSet<u32> {
         let precise = self.p.lir.nodes.iter().filter(|n| n.precise);
-        precise.flat_map(|n| n.dst.iter().map(|&e| self.p.webs.find(e))).collect()
+        precise.flat_map(|n| n.dsts().map(|e| self.p.webs.find(e))).collect()
     }
 
     /// The word itself; addresses are read by the loads.
@@ -451,18 +450,16 @@ impl Lower<'_> {
         &self,
         assignment: &Assignment,
         lanes: &[(u32, SmallVec<[u32; 4]>)],
-    ) -> FxHashMap<u32, (File, i32, u8)> {
-        let mut out = FxHashMap::default();
+    ) -> Vec<(File, i32, u8)> {
+        let mut out = vec![(File::Null, 0, 0); self.p.lir.ents as usize];
         for ((_, webs), placed) in lanes.iter().zip(&assignment.place) {
             for (i, &w) in webs.iter().enumerate() {
-                out.insert(w, (File::Temp, placed.temp as i32, placed.chans[i]));
+                out[w as usize] = (File::Temp, placed.temp as i32, placed.chans[i]);
             }
         }
-        for e in 0..self.p.lir.ents {
-            if let Some((r, c)) = self.p.webs.out.get(e as usize).copied().flatten()
-                && self.p.webs.find(e) == e
-            {
-                out.insert(e, (File::Out, r, c));
+        for (e, o) in self.p.webs.out.iter().enumerate() {
+            if let Some((r, c)) = *o {
+                out[e] = (File::Out, r, c);
             }
         }
         out

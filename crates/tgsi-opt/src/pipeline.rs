@@ -5,8 +5,8 @@ use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
 use tgsi_pack::lir;
 use tgsi_pack::pack::{PackOptions, pack};
-use tgsi_pack::sched::{Strategy, schedule};
-use tgsi_pack::webs::{WebOptions, webs};
+use tgsi_pack::sched::{Scheduler, Strategy};
+use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
@@ -132,17 +132,19 @@ impl Run<'_, '_> {
         f = self.clean(f)?;
         let (lir, l, w) = self.timed("place", |s| {
             let l = layout(&f);
-            let lir = lir::build(&f, &l);
+            let mut lir = lir::build(&f, &l);
             let options = WebOptions { no_int_outputs: s.options.target.virgl, keep_copies: false };
             let w = webs(&lir, &l, options);
+            settle_undefined(&mut lir, &w);
             (lir, l, w)
         });
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         for options in self.pack_options() {
             let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
+            let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             for &strategy in self.strategies() {
-                let order = self.timed("schedule", |_| schedule(&f, &p, strategy));
+                let order = self.timed("schedule", |_| scheduler.schedule(strategy));
                 let lower_options = LowerOptions {
                     restarts: if self.options.level >= Level::O2 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,

@@ -5,6 +5,8 @@
 //! and register leaves have been folded into operands. What needs storage is an
 //! [`Ent`]: one 32-bit word; a 64-bit value takes two that stand side by side.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{File, Opcode, Shape, Ty};
@@ -74,8 +76,11 @@ pub enum What {
     Multi(Value),
 }
 
+/// Most sources of an instruction, texel offsets among them.
+pub const MAX_SOURCES: usize = 8;
+
 /// One schedulable unit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Node {
     /// Operation.
     pub what: What,
@@ -83,22 +88,74 @@ pub struct Node {
     pub sat: bool,
     /// `_PRECISE`
     pub precise: bool,
+    /// Number of words written.
+    pub dst_count: u8,
+    /// Result channels of a whole instruction: bit c for channel c of the first destination,
+    /// bit 4 + c of the second. One word each, in this order.
+    pub chans: u8,
+    /// First word written; the others follow.
+    pub dst: Ent,
     /// Block.
     pub block: u32,
     /// Position in the reference order; unique inside the block up to inserted copies.
     pub pos: u32,
     /// Source instruction and lane.
     pub hint: LaneHint,
-    /// Words written. Whole instructions: one a result channel.
-    pub dst: SmallVec<[Ent; 2]>,
-    /// Result channels of a whole instruction, parallel to `dst`.
-    pub dst_chan: SmallVec<[u8; 4]>,
     /// First operand in [`Lir::opnds`].
     pub first: u32,
+    /// Number of sources.
+    pub sources: u8,
     /// Operand words of each source.
-    pub lens: SmallVec<[u8; 5]>,
-    /// Addresses that the instruction itself needs (relative resources and destinations), by slot.
-    pub addrs: SmallVec<[(tgsi_ir::Slot, Address); 1]>,
+    pub lens: [u8; MAX_SOURCES],
+    /// First of the addresses that the instruction itself needs (relative resources and
+    /// destinations) in [`Lir::addrs`].
+    pub addr_first: u32,
+    /// Their number.
+    pub addr_count: u8,
+}
+
+impl Node {
+    /// A node that does nothing yet.
+    pub fn blank(what: What) -> Node {
+        Node {
+            what,
+            sat: false,
+            precise: false,
+            dst_count: 0,
+            chans: 0,
+            dst: 0,
+            block: 0,
+            pos: 0,
+            hint: LaneHint { inst: 0, lane: 0, depth: 0 },
+            first: 0,
+            sources: 0,
+            lens: [0; MAX_SOURCES],
+            addr_first: 0,
+            addr_count: 0,
+        }
+    }
+
+    /// Words written.
+    pub fn dsts(&self) -> std::ops::Range<Ent> {
+        self.dst..self.dst + u32::from(self.dst_count)
+    }
+
+    /// Words written by a whole instruction with their result channels.
+    pub fn results(&self) -> impl Iterator<Item = (Ent, u8)> + use<> {
+        let chans = self.chans;
+        self.dsts().zip((0..8u8).filter(move |c| chans >> c & 1 != 0))
+    }
+
+    /// Number of operand words.
+    pub fn word_count(&self) -> usize {
+        self.lens[..self.sources as usize].iter().map(|&l| l as usize).sum()
+    }
+
+    /// Adds a source of `len` words.
+    pub fn push_len(&mut self, len: usize) {
+        self.lens[self.sources as usize] = len as u8;
+        self.sources += 1;
+    }
 }
 
 /// A copy on an edge, resolved.
@@ -134,10 +191,12 @@ pub struct Lir {
     pub nodes: Vec<Node>,
     /// All operands.
     pub opnds: Vec<Opnd>,
+    /// Addresses of nodes.
+    pub addrs: Vec<(tgsi_ir::Slot, Address)>,
     /// Blocks, numbered as in the layout.
-    pub blocks: Vec<LirBlock>,
+    pub blocks: Arc<Vec<LirBlock>>,
     /// External registers.
-    pub exts: Vec<Ext>,
+    pub exts: Arc<Vec<Ext>>,
     /// Number of stored words.
     pub ents: u32,
     /// Defining node of each word; [`NONE`] for phis and outputs.
@@ -149,26 +208,18 @@ pub struct Lir {
     /// Preferred channel of each word, from the source.
     pub lane: Vec<u8>,
     /// References of folded loads that the function's table does not have; numbered behind it.
-    pub extra_regs: Vec<tgsi_ir::RegRef>,
-    /// The word of each output.
-    pub output_ents: FxHashMap<u32, Ent>,
+    pub extra_regs: Arc<Vec<tgsi_ir::RegRef>>,
 }
 
 impl Lir {
-    /// Operands of a node, by source.
-    pub fn sources<'a>(&'a self, n: &'a Node) -> impl Iterator<Item = &'a [Opnd]> + 'a {
-        let mut at = n.first as usize;
-        n.lens.iter().map(move |&len| {
-            let s = &self.opnds[at..at + len as usize];
-            at += len as usize;
-            s
-        })
-    }
-
     /// All operand words of a node.
     pub fn words(&self, n: &Node) -> &[Opnd] {
-        let len: usize = n.lens.iter().map(|&l| l as usize).sum();
-        &self.opnds[n.first as usize..n.first as usize + len]
+        &self.opnds[n.first as usize..n.first as usize + n.word_count()]
+    }
+
+    /// The addresses a node itself needs.
+    pub fn node_addrs(&self, n: &Node) -> &[(tgsi_ir::Slot, Address)] {
+        &self.addrs[n.addr_first as usize..n.addr_first as usize + n.addr_count as usize]
     }
 
     /// Calls `f` for every stored word that a node reads, addresses included.
@@ -176,7 +227,7 @@ impl Lir {
         for o in self.words(n) {
             self.ref_reads(o.r, f);
         }
-        for (_, a) in &n.addrs {
+        for (_, a) in self.node_addrs(n) {
             self.ref_reads(a.r, f);
         }
     }
@@ -242,11 +293,18 @@ pub fn build(f: &Function, l: &Layout) -> Lir {
         fold_sat: vec![false; n],
         folded_load: vec![false; n],
         ext_ids: FxHashMap::default(),
+        blocks: Vec::new(),
+        exts: Vec::new(),
+        extra_regs: Vec::new(),
+        output_ents: FxHashMap::default(),
     };
     b.count_uses();
     b.fold_loads();
     b.decide();
     b.run();
+    b.lir.blocks = Arc::new(b.blocks);
+    b.lir.exts = Arc::new(b.exts);
+    b.lir.extra_regs = Arc::new(b.extra_regs);
     b.lir
 }
 
@@ -263,6 +321,10 @@ struct Build<'a> {
     fold_sat: Vec<bool>,
     folded_load: Vec<bool>,
     ext_ids: FxHashMap<Ext, u32>,
+    blocks: Vec<LirBlock>,
+    exts: Vec<Ext>,
+    extra_regs: Vec<tgsi_ir::RegRef>,
+    output_ents: FxHashMap<u32, Ent>,
 }
 
 /// Types of the operand words of a value, as modifiers see them.
@@ -565,7 +627,7 @@ impl Build<'_> {
     }
 
     fn ext(&mut self, x: Ext) -> u32 {
-        let exts = &mut self.lir.exts;
+        let exts = &mut self.exts;
         *self.ext_ids.entry(x.clone()).or_insert_with(|| {
             exts.push(x);
             exts.len() as u32 - 1
@@ -588,7 +650,7 @@ impl Build<'_> {
         match at {
             Some(i) => RegId(i as u32),
             None => {
-                let extra = &mut self.lir.extra_regs;
+                let extra = &mut self.extra_regs;
                 let i = extra.iter().position(|r| *r == reg).unwrap_or_else(|| {
                     extra.push(reg);
                     extra.len() - 1
@@ -633,7 +695,7 @@ impl Build<'_> {
                 out.phis.push(e);
             }
             pos += 2;
-            let id = self.lir.blocks.len() as u32;
+            let id = self.blocks.len() as u32;
             for &v in &block.items {
                 let d = &f.values[v];
                 let made = match d.op {
@@ -649,7 +711,7 @@ impl Build<'_> {
                     node.pos = pos;
                     node.hint = d.hint;
                     let nid = self.lir.nodes.len() as NodeId;
-                    for &e in &node.dst {
+                    for e in node.dsts() {
                         self.lir.def[e as usize] = nid;
                     }
                     out.nodes.push(nid);
@@ -668,67 +730,49 @@ impl Build<'_> {
             out.cond = block.cond.map(|c| self.resolve(c));
             pos += 4;
             out.end = pos;
-            self.lir.blocks.push(out);
+            self.blocks.push(out);
         }
     }
 
     fn output(&mut self, k: u32) -> Ent {
         let place = self.f.outputs[k as usize];
-        if let Some(&e) = self.lir.output_ents.get(&k) {
+        if let Some(&e) = self.output_ents.get(&k) {
             return e;
         }
         let e = self.lir.new_ent(NONE, place.1);
         self.lir.output[e as usize] = Some(place);
-        self.lir.output_ents.insert(k, e);
+        self.output_ents.insert(k, e);
         e
     }
 
     fn node(&self, what: What) -> Node {
-        Node {
-            what,
-            sat: false,
-            precise: false,
-            block: 0,
-            pos: 0,
-            hint: LaneHint { inst: 0, lane: 0, depth: 0 },
-            dst: SmallVec::new(),
-            dst_chan: SmallVec::new(),
-            first: self.lir.opnds.len() as u32,
-            lens: SmallVec::new(),
-            addrs: SmallVec::new(),
-        }
+        Node { first: self.lir.opnds.len() as u32, ..Node::blank(what) }
     }
 
     fn alu(&mut self, v: Value, op: Opcode) -> Node {
         let f = self.f;
         let d = &f.values[v];
         let info = op.info();
-        let mut opnds: SmallVec<[Opnd; 8]> = SmallVec::new();
-        let mut lens: SmallVec<[u8; 5]> = SmallVec::new();
+        let mut n = self.node(What::Alu(op));
         let per = if let Shape::Dot(n) = info.shape { n as usize } else { 1 };
         for (k, &a) in d.args.iter().enumerate() {
             if f.values[a].wide {
                 let [lo, hi] = self.resolve_wide(a);
-                opnds.push(Opnd { r: lo, neg: false, abs: false, pos: 0 });
-                opnds.push(Opnd { r: hi, neg: false, abs: false, pos: 1 });
-                lens.push(2);
+                self.lir.opnds.push(Opnd { r: lo, neg: false, abs: false, pos: 0 });
+                self.lir.opnds.push(Opnd { r: hi, neg: false, abs: false, pos: 1 });
+                n.push_len(2);
             } else {
-                opnds.push(self.operand(a, (k % per) as u8));
+                let o = self.operand(a, (k % per) as u8);
+                self.lir.opnds.push(o);
                 if k % per == per - 1 {
-                    lens.push(per as u8);
+                    n.push_len(per);
                 }
             }
         }
-        let mut n = self.node(What::Alu(op));
-        n.lens = lens;
-        self.lir.opnds.extend(opnds);
         n.precise = d.precise;
         n.sat = self.fold_sat[ix(v)];
-        let e = self.ent(v);
-        n.dst.push(e);
-        if d.wide {
-            n.dst.push(e + 1);
-        }
+        n.dst = self.ent(v);
+        n.dst_count = 1 + u8::from(d.wide);
         n
     }
 
@@ -738,17 +782,18 @@ impl Build<'_> {
         let d = &f.values[v];
         let a = d.args[0];
         if d.wide {
-            // A saturate that could not join its producer: x * 1.0 would round NaN payloads only, but
-            // the clamp of a double needs an operation that carries it.
+            // A saturate that could not join its producer: the clamp of a double needs an
+            // operation that carries it, and the maximum of a word with itself is the word.
             let [lo, hi] = self.resolve_wide(a);
             let mut n = self.node(What::Alu(Opcode::Dmax));
             for r in [lo, hi, lo, hi] {
                 self.lir.opnds.push(Opnd { r, neg: false, abs: false, pos: 0 });
             }
-            n.lens = [2u8, 2].into_iter().collect();
+            n.push_len(2);
+            n.push_len(2);
             n.sat = true;
-            let e = self.ent(v);
-            n.dst = [e, e + 1].into_iter().collect();
+            n.dst = self.ent(v);
+            n.dst_count = 2;
             return n;
         }
         let mut n = self.node(What::Alu(if d.op == VOp::INeg { Opcode::Ineg } else { Opcode::Mov }));
@@ -763,9 +808,9 @@ impl Build<'_> {
             _ => {}
         }
         self.lir.opnds.push(o);
-        n.lens.push(1);
-        let e = self.ent(v);
-        n.dst.push(e);
+        n.push_len(1);
+        n.dst = self.ent(v);
+        n.dst_count = 1;
         n
     }
 
@@ -773,45 +818,44 @@ impl Build<'_> {
         let f = self.f;
         let d = &f.values[v];
         let m = f.as_multi(v).expect("a multi-result value");
-        let mut groups: [SmallVec<[Opnd; 4]>; 6] = Default::default();
-        let mut addrs: SmallVec<[(tgsi_ir::Slot, Address); 1]> = SmallVec::new();
-        for (slot, &a) in m.slots.iter().zip(&d.args) {
-            match *slot {
-                tgsi_ir::Slot::Src(k, c) => {
+        let mut n = self.node(What::Multi(v));
+        n.addr_first = self.lir.addrs.len() as u32;
+        // Offsets follow the sources; the words of a source stand together.
+        let sources = m.inst.srcs.len();
+        let count = (sources + m.inst.offsets.len()).min(MAX_SOURCES);
+        let place = |s: &tgsi_ir::Slot| match *s {
+            tgsi_ir::Slot::Src(k, c) => Some((k as usize, c)),
+            tgsi_ir::Slot::Offset(k, c) => Some(((sources + k as usize).min(count - 1), c)),
+            _ => None,
+        };
+        for k in 0..count {
+            let before = self.lir.opnds.len();
+            for (slot, &a) in m.slots.iter().zip(&d.args) {
+                if let Some((source, c)) = place(slot)
+                    && source == k
+                {
                     let o = self.operand(a, c);
-                    groups[k as usize].push(o);
-                }
-                tgsi_ir::Slot::Offset(k, c) => {
-                    // Offsets follow the sources.
-                    let o = self.operand(a, c);
-                    groups[(m.inst.srcs.len() + k as usize).min(5)].push(o);
-                }
-                s => {
-                    let address = self.address(a);
-                    addrs.push((s, address));
+                    self.lir.opnds.push(o);
                 }
             }
+            n.push_len(self.lir.opnds.len() - before);
         }
-        let mut n = self.node(What::Multi(v));
-        let count = (m.inst.srcs.len() + m.inst.offsets.len()).min(6);
-        for g in &groups[..count] {
-            n.lens.push(g.len() as u8);
-            self.lir.opnds.extend(g.iter().copied());
+        for (slot, &a) in m.slots.iter().zip(&d.args) {
+            if place(slot).is_none() {
+                let address = self.address(a);
+                self.lir.addrs.push((*slot, address));
+                n.addr_count += 1;
+            }
         }
-        n.addrs = addrs;
         n.precise = d.precise;
         n.sat = m.inst.sat;
-        let chans = result_chans(m);
-        let mut first = NONE;
-        for c in (0..8u8).filter(|c| chans >> c & 1 != 0) {
-            let e = self.lir.new_ent(NONE, c & 3);
-            if first == NONE {
-                first = e;
-            }
-            n.dst.push(e);
-            n.dst_chan.push(c);
+        n.chans = result_chans(m);
+        n.dst_count = n.chans.count_ones() as u8;
+        n.dst = self.lir.ents;
+        for c in (0..8u8).filter(|c| n.chans >> c & 1 != 0) {
+            self.lir.new_ent(NONE, c & 3);
         }
-        self.ent[ix(v)] = first;
+        self.ent[ix(v)] = n.dst;
         n
     }
 }

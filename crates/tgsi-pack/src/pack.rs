@@ -51,12 +51,19 @@ pub enum Kind {
 }
 
 /// Webs that share a register.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Class {
-    /// Its webs, in the order they joined.
-    pub webs: SmallVec<[u32; 4]>,
+    seats: [u32; 4],
+    count: u8,
     /// Kind of register.
     pub kind: Kind,
+}
+
+impl Class {
+    /// Its webs, in the order they joined.
+    pub fn webs(&self) -> &[u32] {
+        &self.seats[..self.count as usize]
+    }
 }
 
 /// Options of one packing run.
@@ -100,7 +107,7 @@ pub struct Packing {
     pub classes: Vec<Class>,
     parent: Vec<u32>,
     /// Undo log of unions: child, parent, former length of the parent.
-    log: Vec<(u32, u32, usize)>,
+    log: Vec<(u32, u32, u8)>,
     /// Pack of each node.
     pub pack_of: Vec<PackId>,
     /// Dependences inside blocks: predecessors of each node.
@@ -146,7 +153,7 @@ impl Packing {
             None => Kind::Temp,
         };
         self.parent.push(e);
-        self.classes.push(Class { webs: [e].into_iter().collect(), kind });
+        self.classes.push(Class { seats: [e, 0, 0, 0], count: 1, kind });
     }
 
     /// The class of a word.
@@ -173,9 +180,8 @@ impl Packing {
         if webs.len() > 4 {
             return false;
         }
-        let plain = webs.iter().all(|&w| {
-            self.webs.pin[w as usize].is_none() && self.webs.partner[w as usize] == NONE
-        });
+        let plain =
+            webs.iter().all(|&w| self.webs.pin[w as usize].is_none() && self.webs.partner[w as usize] == NONE);
         plain || self.seat(webs, 0, 0, &mut [0; 4])
     }
 
@@ -222,28 +228,28 @@ impl Packing {
         if a == b {
             return true;
         }
-        if self.classes[a as usize].kind != self.classes[b as usize].kind {
+        let (x, y) = (self.classes[a as usize], self.classes[b as usize]);
+        let count = x.count + y.count;
+        if x.kind != y.kind || count > 4 {
             return false;
         }
-        if self.classes[a as usize].webs.len() + self.classes[b as usize].webs.len() > 4 {
+        let mut all = x;
+        all.seats[x.count as usize..count as usize].copy_from_slice(y.webs());
+        all.count = count;
+        if !self.feasible(all.webs()) {
             return false;
         }
-        let mut all = self.classes[a as usize].webs.clone();
-        all.extend(self.classes[b as usize].webs.iter().copied());
-        if !self.feasible(&all) {
-            return false;
-        }
-        self.log.push((b, a, self.classes[a as usize].webs.len()));
+        self.log.push((b, a, x.count));
         self.parent[b as usize] = a;
-        self.classes[a as usize].webs = all;
+        self.classes[a as usize] = all;
         true
     }
 
     fn undo(&mut self, mark: usize) {
         while self.log.len() > mark {
-            let (child, parent, len) = self.log.pop().expect("longer than mark");
+            let (child, parent, count) = self.log.pop().expect("longer than mark");
             self.parent[child as usize] = child;
-            self.classes[parent as usize].webs.truncate(len);
+            self.classes[parent as usize].count = count;
         }
     }
 
@@ -252,18 +258,39 @@ impl Packing {
         let mut home = Home::Any;
         let mark = self.log.len();
         for &r in refs {
-            home = match (home, self.home(r)) {
-                (h, Home::Any) => h,
-                (Home::Any, h) => h,
-                (a, b) if a == b => a,
-                (Home::Class(a), Home::Class(b)) if self.unite(a, b) => Home::Class(a),
-                _ => {
+            let next = self.home(r);
+            match self.join_homes(home, next) {
+                Some(h) => home = h,
+                None => {
                     self.undo(mark);
                     return None;
                 }
-            };
+            }
         }
         Some(home)
+    }
+
+    /// One home of two, uniting classes; `None` if they cannot be one register.
+    fn join_homes(&mut self, a: Home, b: Home) -> Option<Home> {
+        match (a, b) {
+            (h, Home::Any) | (Home::Any, h) => Some(h),
+            (a, b) if a == b => Some(a),
+            (Home::Class(a), Home::Class(b)) if self.unite(a, b) => Some(Home::Class(a)),
+            _ => None,
+        }
+    }
+
+    /// The home of source `k` of a pack whose lanes agree.
+    fn slot_home(&self, pack: &Pack, k: usize) -> Home {
+        for &n in &pack.nodes {
+            for o in self.source(n, k) {
+                let h = self.home(o.r);
+                if h != Home::Any {
+                    return h;
+                }
+            }
+        }
+        Home::Any
     }
 
     /// The words of source `k` of each lane of a pack.
@@ -306,19 +333,16 @@ impl Packing {
 
     /// A MOV node of one word at a position.
     fn mov(&self, block: u32, pos: u32, dst: Ent, like: &Node) -> Node {
-        Node {
-            what: What::Alu(Opcode::Mov),
-            sat: false,
-            precise: false,
+        let mut n = Node {
             block,
             pos,
             hint: like.hint,
-            dst: [dst].into_iter().collect(),
-            dst_chan: SmallVec::new(),
-            first: 0,
-            lens: [1].into_iter().collect(),
-            addrs: SmallVec::new(),
-        }
+            dst,
+            dst_count: 1,
+            ..Node::blank(What::Alu(Opcode::Mov))
+        };
+        n.push_len(1);
+        n
     }
 
     /// Whether the lanes of a node may be packed.
@@ -338,7 +362,7 @@ impl Packing {
             if pack.dead {
                 continue;
             }
-            for k in 0..self.lir.nodes[pack.nodes[0] as usize].lens.len() {
+            for k in 0..self.lir.nodes[pack.nodes[0] as usize].sources as usize {
                 let words = self.slot(pack, k);
                 let mut homes: SmallVec<[Home; 8]> = words.iter().map(|o| self.home(o.r)).collect();
                 homes.retain(|h| *h != Home::Any);
@@ -355,7 +379,7 @@ impl Packing {
         let node = &self.lir.nodes[n as usize];
         let What::Alu(op) = node.what else { return u64::MAX };
         let mut key = (op as u64) << 16 | u64::from(node.sat) << 15 | u64::from(node.precise) << 14;
-        for k in 0..node.lens.len() {
+        for k in 0..node.sources as usize {
             let o = self.source(n, k)[0];
             if !matches!(o.r, Ref::Undef(_)) {
                 key |= (u64::from(o.neg) | u64::from(o.abs) << 1) << (2 * k);

@@ -1,8 +1,6 @@
 //! Order of the packs of each block.
 
 use smallvec::SmallVec;
-use tgsi_ir::Function;
-
 use crate::lir::{NONE, Ref};
 use crate::pack::{Kind, PackId, Packing};
 
@@ -17,10 +15,12 @@ pub enum Strategy {
     Late,
 }
 
-/// The packs of each block in order.
-pub fn schedule(f: &Function, p: &Packing, strategy: Strategy) -> Vec<Vec<PackId>> {
-    let _ = f;
-    (0..p.blocks.len()).map(|b| block(p, b, strategy)).collect()
+/// The dependences of a packed program, from which orders are made.
+pub struct Scheduler<'a> {
+    p: &'a Packing,
+    graphs: Vec<Graph>,
+    /// Readers left, by web; filled and emptied block by block.
+    left: Vec<u32>,
 }
 
 /// State of one block.
@@ -28,50 +28,86 @@ struct Graph {
     packs: Vec<PackId>,
     succs: Vec<SmallVec<[u16; 6]>>,
     waits: Vec<u32>,
-    /// Webs read by each pack, each once.
+    /// Webs read by each pack, each once; the top bit says that the web lives on behind the block.
     reads: Vec<SmallVec<[u32; 6]>>,
     /// Webs written by each pack.
     writes: Vec<SmallVec<[u32; 4]>>,
+    /// Address operands of each pack.
+    addresses: Vec<SmallVec<[u32; 2]>>,
     /// Reference position that decides ties.
     rank: Vec<u32>,
 }
 
-fn graph(p: &Packing, b: usize) -> Graph {
+/// Marks a web that is needed behind its block.
+const LIVES_ON: u32 = 1 << 31;
+
+impl<'a> Scheduler<'a> {
+    /// Collects the dependences.
+    pub fn new(p: &'a Packing) -> Scheduler<'a> {
+        let mut index = vec![u16::MAX; p.packs.len()];
+        let graphs = (0..p.blocks.len()).map(|b| graph(p, b, &mut index)).collect();
+        Scheduler { p, graphs, left: vec![0; p.lir.ents as usize] }
+    }
+
+    /// The packs of each block in order.
+    pub fn schedule(&mut self, strategy: Strategy) -> Vec<Vec<PackId>> {
+        let mut left = std::mem::take(&mut self.left);
+        let out = self
+            .graphs
+            .iter()
+            .map(|g| match strategy {
+                _ if g.packs.len() <= 1 => g.packs.clone(),
+                Strategy::Source => forward(g, &mut left, false),
+                Strategy::Pressure => forward(g, &mut left, true),
+                Strategy::Late => late(g, &mut left),
+            })
+            .collect();
+        self.left = left;
+        out
+    }
+}
+
+fn graph(p: &Packing, b: usize, index: &mut [u16]) -> Graph {
     let packs: Vec<PackId> = p.blocks[b].iter().copied().filter(|&q| !p.packs[q as usize].dead).collect();
     let n = packs.len();
-    let mut index: rustc_hash::FxHashMap<PackId, u16> = Default::default();
     for (i, &q) in packs.iter().enumerate() {
-        index.insert(q, i as u16);
+        index[q as usize] = i as u16;
     }
+    let end = p.lir.blocks[b].end;
+    let lives_on = |w: u32| {
+        let segs = p.webs.segs.get(w as usize);
+        segs.is_some_and(|s| s.iter().any(|x| x.0 < end && x.1 >= end - 1))
+    };
     let mut g = Graph {
         succs: vec![SmallVec::new(); n],
         waits: vec![0; n],
         reads: vec![SmallVec::new(); n],
         writes: vec![SmallVec::new(); n],
+        addresses: vec![SmallVec::new(); n],
         rank: vec![0; n],
         packs,
     };
+    let relative = !p.lir.exts.iter().all(|x| x.addrs.is_empty()) || !p.lir.addrs.is_empty();
     for i in 0..n {
         let pack = &p.packs[g.packs[i] as usize];
         let mut preds: SmallVec<[u16; 8]> = SmallVec::new();
         for &m in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
             let node = &p.lir.nodes[m as usize];
+            g.rank[i] = g.rank[i].max(node.pos);
             for &d in &p.preds[m as usize] {
-                if let Some(&j) = index.get(&p.pack_of[d as usize])
-                    && j as usize != i
-                    && !preds.contains(&j)
-                {
+                let j = index[p.pack_of[d as usize] as usize];
+                if j != u16::MAX && j as usize != i && !preds.contains(&j) {
                     preds.push(j);
                 }
             }
             let reads = &mut g.reads[i];
             p.lir.reads(node, &mut |e| {
                 let w = p.webs.find(e);
-                if !reads.contains(&w) {
-                    reads.push(w);
+                if !reads.iter().any(|&r| r & !LIVES_ON == w) {
+                    reads.push(w | if lives_on(w) { LIVES_ON } else { 0 });
                 }
             });
-            for &e in &node.dst {
+            for e in node.dsts() {
                 let w = p.webs.find(e);
                 if p.classes[p.class(e) as usize].kind == Kind::Temp && !g.writes[i].contains(&w) {
                     g.writes[i].push(w);
@@ -82,77 +118,66 @@ fn graph(p: &Packing, b: usize) -> Graph {
         for j in preds {
             g.succs[j as usize].push(i as u16);
         }
-        let pos = pack.nodes.iter().map(|&m| p.lir.nodes[m as usize].pos);
-        g.rank[i] = pos.max().unwrap_or(0);
+        if relative {
+            g.addresses[i] = addresses(p, g.packs[i]);
+        }
+    }
+    for &q in &g.packs {
+        index[q as usize] = u16::MAX;
     }
     g
 }
 
-fn block(p: &Packing, b: usize, strategy: Strategy) -> Vec<PackId> {
-    let g = graph(p, b);
-    let n = g.packs.len();
-    if n <= 1 {
-        return g.packs;
-    }
-    match strategy {
-        Strategy::Source => forward(p, b, &g, false),
-        Strategy::Pressure => forward(p, b, &g, true),
-        Strategy::Late => late(p, &g),
-    }
-}
+/// Ready packs looked at in one step: enough to find the good ones, bounded for blocks where
+/// thousands are ready.
+const READY: usize = 48;
 
-fn forward(p: &Packing, b: usize, g: &Graph, pressure: bool) -> Vec<PackId> {
+fn forward(g: &Graph, left: &mut [u32], pressure: bool) -> Vec<PackId> {
     let n = g.packs.len();
-    let end = p.lir.blocks[b].end;
-    // Readers left in this block, and whether the web lives on behind it.
-    let mut left: rustc_hash::FxHashMap<u32, u32> = Default::default();
     for r in &g.reads {
         for &w in r {
-            *left.entry(w).or_default() += 1;
+            left[(w & !LIVES_ON) as usize] += 1;
         }
     }
-    let lives_on = |w: u32| {
-        let segs = p.webs.segs.get(w as usize);
-        segs.is_some_and(|s| s.iter().any(|x| x.0 < end && x.1 >= end - 1))
-    };
     let mut waits = g.waits.clone();
-    let mut ready: Vec<usize> = (0..n).filter(|&i| waits[i] == 0).collect();
+    // Kept sorted by rank, the smallest last.
+    let mut ready: Vec<u16> = (0..n as u16).filter(|&i| waits[i as usize] == 0).collect();
+    ready.sort_unstable_by_key(|&i| std::cmp::Reverse((g.rank[i as usize], i)));
     let mut out = Vec::with_capacity(n);
     let mut address = [NONE; 2];
     while !ready.is_empty() {
-        let mut best = 0;
-        let mut best_key = (i32::MAX, u32::MAX);
-        for (k, &i) in ready.iter().enumerate() {
-            let cost = if pressure {
-                let dies = g.reads[i].iter().filter(|w| left.get(w) == Some(&1) && !lives_on(**w)).count() as i32;
-                let born = g.writes[i].iter().filter(|w| !g.reads[i].contains(w)).count() as i32;
-                let loads = addresses(p, g.packs[i]).iter().filter(|a| !address.contains(a)).count() as i32;
-                born - dies + 2 * loads
-            } else {
-                0
-            };
-            let key = (cost, g.rank[i]);
-            if key < best_key {
-                best_key = key;
-                best = k;
+        let mut best = ready.len() - 1;
+        if pressure && ready.len() > 1 {
+            let mut best_cost = i32::MAX;
+            for k in (ready.len().saturating_sub(READY)..ready.len()).rev() {
+                let i = ready[k] as usize;
+                let dies = g.reads[i].iter().filter(|&&w| w & LIVES_ON == 0 && left[w as usize] == 1).count() as i32;
+                let kept = |w: &u32| g.reads[i].iter().any(|r| r & !LIVES_ON == *w);
+                let born = g.writes[i].iter().filter(|w| !kept(w)).count() as i32;
+                let loads = g.addresses[i].iter().filter(|a| !address.contains(a)).count() as i32;
+                let cost = born - dies + 2 * loads;
+                if cost < best_cost {
+                    best_cost = cost;
+                    best = k;
+                }
             }
         }
-        let i = ready.swap_remove(best);
+        let i = ready.remove(best) as usize;
         out.push(g.packs[i]);
-        for a in addresses(p, g.packs[i]) {
-            if !address.contains(&a) {
-                address = [a, address[0]];
+        for a in &g.addresses[i] {
+            if !address.contains(a) {
+                address = [*a, address[0]];
             }
         }
-        for w in &g.reads[i] {
-            if let Some(c) = left.get_mut(w) {
-                *c -= 1;
-            }
+        for &w in &g.reads[i] {
+            left[(w & !LIVES_ON) as usize] -= 1;
         }
         for &j in &g.succs[i] {
             waits[j as usize] -= 1;
             if waits[j as usize] == 0 {
-                ready.push(j as usize);
+                let key = (g.rank[j as usize], j);
+                let at = ready.partition_point(|&x| (g.rank[x as usize], x) > key);
+                ready.insert(at, j);
             }
         }
     }
@@ -161,7 +186,7 @@ fn forward(p: &Packing, b: usize, g: &Graph, pressure: bool) -> Vec<PackId> {
 }
 
 /// Packs from the end: the one with the highest position whose users all stand already.
-fn late(p: &Packing, g: &Graph) -> Vec<PackId> {
+fn late(g: &Graph, live: &mut [u32]) -> Vec<PackId> {
     let n = g.packs.len();
     let mut users: Vec<u32> = g.succs.iter().map(|s| s.len() as u32).collect();
     let mut preds: Vec<SmallVec<[u16; 6]>> = vec![SmallVec::new(); n];
@@ -170,37 +195,46 @@ fn late(p: &Packing, g: &Graph) -> Vec<PackId> {
             preds[j as usize].push(i as u16);
         }
     }
-    let mut ready: Vec<usize> = (0..n).filter(|&i| users[i] == 0).collect();
+    let mut ready: Vec<u16> = (0..n as u16).filter(|&i| users[i as usize] == 0).collect();
+    ready.sort_unstable_by_key(|&i| (g.rank[i as usize], i));
     let mut out = Vec::with_capacity(n);
-    let mut live: rustc_hash::FxHashSet<u32> = Default::default();
     while !ready.is_empty() {
-        let mut best = 0;
-        let mut best_key = (i32::MAX, u32::MAX);
-        for (k, &i) in ready.iter().enumerate() {
+        let mut best = ready.len() - 1;
+        let mut best_cost = i32::MAX;
+        for k in (ready.len().saturating_sub(READY)..ready.len()).rev() {
+            let i = ready[k] as usize;
             // Going backwards, reads are born and writes die.
-            let born = g.reads[i].iter().filter(|w| !live.contains(w)).count() as i32;
-            let dies = g.writes[i].iter().filter(|w| live.contains(w) && !g.reads[i].contains(w)).count() as i32;
-            let key = (born - dies, u32::MAX - g.rank[i]);
-            if key < best_key {
-                best_key = key;
+            let born = g.reads[i].iter().filter(|&&w| w & LIVES_ON == 0 && live[w as usize] == 0).count() as i32;
+            let kept = |w: &u32| g.reads[i].iter().any(|r| r & !LIVES_ON == *w);
+            let dies = g.writes[i].iter().filter(|w| live[**w as usize] != 0 && !kept(w)).count() as i32;
+            if born - dies < best_cost {
+                best_cost = born - dies;
                 best = k;
             }
         }
-        let i = ready.swap_remove(best);
-        for w in &g.writes[i] {
-            live.remove(w);
+        let i = ready.remove(best) as usize;
+        for &w in &g.writes[i] {
+            live[w as usize] = 0;
         }
-        live.extend(g.reads[i].iter().copied());
+        for &w in &g.reads[i] {
+            live[(w & !LIVES_ON) as usize] = 1;
+        }
         out.push(g.packs[i]);
         for &j in &preds[i] {
             users[j as usize] -= 1;
             if users[j as usize] == 0 {
-                ready.push(j as usize);
+                let key = (g.rank[j as usize], j);
+                let at = ready.partition_point(|&x| (g.rank[x as usize], x) < key);
+                ready.insert(at, j);
             }
         }
     }
+    for r in &g.reads {
+        for &w in r {
+            live[(w & !LIVES_ON) as usize] = 0;
+        }
+    }
     out.reverse();
-    let _ = p;
     out
 }
 
@@ -222,7 +256,7 @@ fn addresses(p: &Packing, q: PackId) -> SmallVec<[u32; 2]> {
                 p.lir.exts[x as usize].addrs.iter().for_each(|a| note(a.r));
             }
         }
-        node.addrs.iter().for_each(|a| note(a.1.r));
+        p.lir.node_addrs(node).iter().for_each(|a| note(a.1.r));
     }
     out
 }

@@ -5,7 +5,11 @@
 //! merged with the value it receives when nothing else reads that value, since
 //! outputs cannot be read. What is not merged stays a MOV on its edge.
 
+use std::sync::Arc;
+
 use tgsi_ir::layout::Layout;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lir::{Ent, Lir, NONE, Ref, What};
 use crate::live::{Blocks, Event, Segs, overlaps, ranges, union};
@@ -14,8 +18,8 @@ use crate::live::{Blocks, Event, Segs, overlaps, ranges, union};
 #[derive(Clone, Debug, Default)]
 pub struct Webs {
     parent: Vec<u32>,
-    /// Live range, by root.
-    pub segs: Vec<Segs>,
+    /// Live range in the reference order, by root; words made later have none.
+    pub segs: Arc<Vec<Segs>>,
     /// Whether an instruction or condition reads a member, by root.
     pub read: Vec<bool>,
     /// The output it is, by root.
@@ -41,7 +45,6 @@ impl Webs {
     pub fn push(&mut self) -> u32 {
         let e = self.parent.len() as u32;
         self.parent.push(e);
-        self.segs.push(Segs::new());
         self.read.push(true);
         self.out.push(None);
         self.pin.push(None);
@@ -54,7 +57,8 @@ impl Webs {
         let (a, b) = (a.min(b), a.max(b));
         let (x, y) = (a as usize, b as usize);
         self.parent[y] = a;
-        self.segs[x] = union(&self.segs[x], &self.segs[y]);
+        let segs = Arc::make_mut(&mut self.segs);
+        segs[x] = union(&segs[x], &segs[y]);
         self.read[x] |= self.read[y];
         self.out[x] = self.out[x].or(self.out[y]);
         self.pin[x] = self.pin[x].or(self.pin[y]);
@@ -114,7 +118,7 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
     let n = lir.ents as usize;
     let mut w = Webs {
         parent: (0..n as u32).collect(),
-        segs: Vec::new(),
+        segs: Arc::default(),
         read: vec![false; n],
         out: lir.output.clone(),
         pin: lir.output.iter().map(|o| o.map(|o| o.1)).collect(),
@@ -132,11 +136,9 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
                 reads.push((e, b, node.pos + 1));
                 w.read[e as usize] = true;
             });
-            writes.extend(node.dst.iter().map(|&e| (e, b, node.pos + 1)));
-            if let What::Multi(_) = node.what {
-                for (&e, &c) in node.dst.iter().zip(&node.dst_chan) {
-                    w.pin[e as usize] = Some(c & 3);
-                }
+            writes.extend(node.dsts().map(|e| (e, b, node.pos + 1)));
+            for (e, c) in node.results() {
+                w.pin[e as usize] = Some(c & 3);
             }
         }
         for m in &block.moves {
@@ -157,11 +159,14 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
         }
     }
     let spans: Vec<(u32, u32)> = lir.blocks.iter().map(|b| (b.start, b.end)).collect();
-    w.segs = ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads);
+    w.segs = Arc::new(ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads));
     if options.keep_copies {
         return w;
     }
     coalesce(lir, layout, options, &mut w);
+    for e in 0..n {
+        w.parent[e] = w.find(e as u32);
+    }
     w
 }
 
@@ -186,7 +191,7 @@ fn coalesce(lir: &Lir, layout: &Layout, options: WebOptions, w: &mut Webs) {
     }
     // Who copies from each web to elsewhere.
     let mut escapes: Vec<(u32, Ent)> = Vec::new();
-    for block in &lir.blocks {
+    for block in lir.blocks.iter() {
         for m in &block.moves {
             if let Ref::Ent(src) = m.src {
                 let s = w.find(src);
@@ -237,10 +242,10 @@ fn integer_def(lir: &Lir, w: &Webs, web: u32) -> bool {
 fn fetch_fits(lir: &Lir, w: &Webs, web: u32, out: (i32, u8)) -> bool {
     lir.nodes.iter().all(|n| {
         let What::Multi(_) = n.what else { return true };
-        if !n.dst.iter().any(|&e| w.find(e) == web) {
+        if !n.dsts().any(|e| w.find(e) == web) {
             return true;
         }
-        n.dst.iter().zip(&n.dst_chan).all(|(&e, &c)| {
+        n.results().all(|(e, c)| {
             let r = w.find(e);
             if r == web {
                 return c & 3 == out.1 && c < 4;
@@ -253,4 +258,70 @@ fn fetch_fits(lir: &Lir, w: &Webs, web: u32, out: (i32, u8)) -> bool {
                 || lir.blocks.iter().flat_map(|b| &b.moves).any(|m| m.src == Ref::Ent(e) && lir.output[m.dst as usize] == target)
         })
     })
+}
+
+/// An uninitialised word is one unknown word everywhere. Where a single reader (or a
+/// single web) sees it, any word will do; otherwise all readers get the same: zero.
+pub fn settle_undefined(lir: &mut Lir, webs: &Webs) {
+    let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut shared: FxHashSet<u32> = FxHashSet::default();
+    let mut note = |u: u32, who: u32| {
+        if seen.insert(u, who).is_some_and(|old| old != who) {
+            shared.insert(u);
+        }
+    };
+    for (i, n) in lir.nodes.iter().enumerate() {
+        for o in lir.words(n) {
+            if let Ref::Undef(u) = o.r {
+                note(u, NONE - 1 - i as u32);
+            }
+        }
+    }
+    for b in lir.blocks.iter() {
+        for m in &b.moves {
+            if let Ref::Undef(u) = m.src {
+                note(u, webs.find(m.dst));
+            }
+        }
+        if let Some(Ref::Undef(u)) = b.cond {
+            note(u, NONE);
+        }
+    }
+    if seen.is_empty() {
+        return;
+    }
+    let fix = |r: &mut Ref| {
+        if matches!(r, Ref::Undef(u) if shared.contains(u)) {
+            *r = Ref::Imm(0);
+        }
+    };
+    // A node that reads one unknown word in two lanes must see it twice.
+    let mut twice: Vec<usize> = Vec::new();
+    for (i, n) in lir.nodes.iter().enumerate() {
+        let undefined = lir.words(n).iter().filter(|o| matches!(o.r, Ref::Undef(_))).count();
+        if undefined > 1 {
+            twice.push(i);
+        }
+    }
+    for i in twice {
+        let n = &lir.nodes[i];
+        let (first, len) = (n.first as usize, n.word_count());
+        for o in &mut lir.opnds[first..first + len] {
+            if matches!(o.r, Ref::Undef(_)) {
+                o.r = Ref::Imm(0);
+            }
+        }
+    }
+    lir.opnds.iter_mut().for_each(|o| fix(&mut o.r));
+    for b in Arc::make_mut(&mut lir.blocks) {
+        b.moves.iter_mut().for_each(|m| fix(&mut m.src));
+        b.cond.iter_mut().for_each(fix);
+    }
+    for x in Arc::make_mut(&mut lir.exts) {
+        x.addrs.iter_mut().for_each(|a| {
+            if matches!(a.r, Ref::Undef(_)) {
+                a.r = Ref::Imm(0);
+            }
+        });
+    }
 }

@@ -1,6 +1,5 @@
 //! Lines to instructions.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::usage::{Pairing, pairing};
 use tgsi::{AddrReg, Dst, File, Index, Inst, Opcode, Program, Register, Shape, Src, XYZW};
@@ -39,7 +38,7 @@ type Words = [Option<Opnd>; 4];
 
 pub(super) struct Printer<'a> {
     l: &'a Lower<'a>,
-    places: FxHashMap<u32, (File, i32, u8)>,
+    places: Vec<(File, i32, u8)>,
     array_base: &'a [u32],
     insts: Vec<Inst>,
     requests: Vec<Request>,
@@ -263,7 +262,8 @@ impl Printer<'_> {
 
     fn place(&self, e: u32) -> Result<(File, i32, u8), LowerError> {
         let w = self.l.p.webs.find(e);
-        self.places.get(&w).copied().ok_or(LowerError::Operand("a word without a register"))
+        let place = self.places[w as usize];
+        if place.0 == File::Null { Err(LowerError::Operand("a word without a register")) } else { Ok(place) }
     }
 
     fn ext(&self, x: u32, regs: &[(Address, u8)]) -> Result<Register, LowerError> {
@@ -323,36 +323,39 @@ impl Printer<'_> {
         }
     }
 
-    /// Where each result word of a pack goes: through its store, or to its register.
-    fn destination(
-        &self,
-        q: PackId,
-        regs: &[(Address, u8)],
-    ) -> Result<(Option<Register>, FxHashMap<u32, u8>), LowerError> {
+    /// Where the results of a pack go: through its store, or to their register; with the write mask.
+    fn destination(&self, q: PackId, regs: &[(Address, u8)]) -> Result<(Register, u8), LowerError> {
         let p = self.l.p;
         let pack = &p.packs[q as usize];
-        let mut chans = FxHashMap::default();
-        let mut reg = None;
         if pack.store != NONE {
-            for o in p.source(pack.store, 0) {
-                if let Ref::Ent(e) = o.r {
-                    chans.insert(e, o.pos);
-                }
-            }
-            return Ok((Some(self.memory(pack.store, regs)?), chans));
+            let mask = p.source(pack.store, 0).iter().fold(0, |m, o| m | 1 << o.pos);
+            return Ok((self.memory(pack.store, regs)?, mask));
         }
+        let mut reg = None;
+        let mut mask = 0;
         for &n in &pack.nodes {
-            for &e in &p.lir.nodes[n as usize].dst {
+            for e in p.lir.nodes[n as usize].dsts() {
                 let (file, index, chan) = self.place(e)?;
                 let here = Register::direct(file, index);
                 if reg.is_some_and(|r| r != here) {
                     return Err(LowerError::Operand("results of one instruction in two registers"));
                 }
                 reg = Some(here);
-                chans.insert(e, chan);
+                mask |= 1 << chan;
             }
         }
-        Ok((reg, chans))
+        Ok((reg.ok_or(LowerError::Operand("an operation without a result"))?, mask))
+    }
+
+    /// The channel a result word of a pack is written to.
+    fn channel(&self, q: PackId, e: u32) -> Result<u8, LowerError> {
+        let p = self.l.p;
+        let store = p.packs[q as usize].store;
+        if store == NONE {
+            return Ok(self.place(e)?.2);
+        }
+        let o = p.source(store, 0).iter().find(|o| o.r == Ref::Ent(e));
+        o.map(|o| o.pos).ok_or(LowerError::Operand("a result that is not stored"))
     }
 
     /// The destination of a store.
@@ -360,7 +363,7 @@ impl Printer<'_> {
         let node = &self.l.p.lir.nodes[store as usize];
         let What::Multi(v) = node.what else { return Err(LowerError::Operand("not a store")) };
         let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not a store"))?;
-        let addrs: SmallVec<[Address; 2]> = node.addrs.iter().map(|a| a.1).collect();
+        let addrs: SmallVec<[Address; 2]> = self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
         self.register(tgsi_ir::lift::reg_ref(&m.inst.dsts[0].reg), &addrs, regs)
     }
 
@@ -368,23 +371,21 @@ impl Printer<'_> {
         let p = self.l.p;
         let pack = &p.packs[q as usize];
         let first = &p.lir.nodes[pack.nodes[0] as usize];
-        let (reg, chans) = self.destination(q, regs)?;
-        let reg = reg.ok_or(LowerError::Operand("an operation without a result"))?;
+        let (reg, mask) = self.destination(q, regs)?;
         let mut inst = blank(op);
         inst.sat = first.sat;
         inst.precise = first.precise;
-        let mask = chans.values().fold(0, |m, c| m | 1 << c);
         inst.dsts.push(Dst { reg, mask, span: Default::default() });
         let info = op.info();
         self.insts.push(inst);
         let wide_dst = info.dst_ty.is_wide();
         let any_wide = info.src_ty.iter().any(|t| t.is_wide());
-        for k in 0..first.lens.len() {
+        for k in 0..first.sources as usize {
             let mut words: Words = [None; 4];
             let wide = info.src_ty[k].is_wide();
             for &n in &pack.nodes {
                 let node = &p.lir.nodes[n as usize];
-                let chan = chans[&node.dst[0]];
+                let chan = self.channel(q, node.dst)?;
                 let source = p.source(n, k);
                 match info.shape {
                     Shape::Dot(_) => {
@@ -435,13 +436,13 @@ impl Printer<'_> {
         let node = &p.lir.nodes[n as usize];
         let What::Multi(v) = node.what else { return Err(LowerError::Operand("not a load")) };
         let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not a load"))?;
-        let addrs: SmallVec<[Address; 2]> = node.addrs.iter().map(|a| a.1).collect();
+        let addrs: SmallVec<[Address; 2]> = self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
         let reg = self.register(tgsi_ir::lift::reg_ref(&m.inst.srcs[0].reg), &addrs, regs)?;
         let mut inst = blank(Opcode::Mov);
         let mut swizzle = [u8::MAX; 4];
         let mut dst = None;
         let mut mask = 0;
-        for (&e, &c) in node.dst.iter().zip(&node.dst_chan) {
+        for (e, c) in node.results() {
             let (file, index, chan) = self.place(e)?;
             dst = Some(Register::direct(file, index));
             mask |= 1 << chan;
@@ -475,7 +476,7 @@ impl Printer<'_> {
         inst.label = None;
         let srcs = std::mem::take(&mut inst.srcs);
         let info = inst.op.info();
-        let addr = |slot: Slot| node.addrs.iter().find(|a| a.0 == slot).map(|a| a.1);
+        let addr = |slot: Slot| self.l.p.lir.node_addrs(node).iter().find(|a| a.0 == slot).map(|a| a.1);
         if inst.dsts.first().is_some_and(|d| tgsi::usage::is_resource(d.reg.file)) {
             let list: SmallVec<[Address; 2]> =
                 [addr(Slot::DstDim), addr(Slot::DstIndex)].into_iter().flatten().collect();
@@ -521,13 +522,13 @@ impl Printer<'_> {
         let node = &p.lir.nodes[pack.nodes[0] as usize];
         if pack.store != NONE {
             inst.dsts[0].reg = self.memory(pack.store, regs)?;
-            inst.dsts[0].mask = node.dst_chan.iter().fold(0, |m, c| m | 1 << (c & 3));
+            inst.dsts[0].mask = node.chans & 0xf;
             return Ok(());
         }
         for (k, d) in inst.dsts.iter_mut().enumerate() {
             let mut reg = None;
             let mut mask = 0;
-            for (&e, &c) in node.dst.iter().zip(&node.dst_chan) {
+            for (e, c) in node.results() {
                 if c as usize / 4 != k {
                     continue;
                 }

@@ -1,17 +1,16 @@
 //! First packs, and what operands demand of registers.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{Opcode, Shape};
 use tgsi_ir::Function;
 
 use super::{Home, Kind, Pack, PackId, PackOptions, Packing, narrows};
-use crate::lir::{Ent, NONE, NodeId, Opnd, Ref, What};
+use crate::lir::{Ent, NONE, Node, NodeId, Opnd, Ref, What};
 
 impl Packing {
     /// Makes MOV nodes of the edge copies that did not vanish, swaps broken by a word between.
     pub(super) fn edge_copies(&mut self) {
-        self.settle_undefined();
         for b in 0..self.lir.blocks.len() {
             let mut moves: Vec<(Ent, Ref)> = Vec::new();
             for m in &self.lir.blocks[b].moves {
@@ -25,8 +24,7 @@ impl Packing {
             }
             let end = self.lir.blocks[b].end;
             let like = self.lir.blocks[b].nodes.last().copied();
-            let hint = like.map(|n| self.lir.nodes[n as usize].clone());
-            let like = hint.unwrap_or_else(|| self.blank());
+            let like = like.map_or(Node::blank(What::Alu(Opcode::Mov)), |n| self.lir.nodes[n as usize]);
             // Who writes each web.
             let writer: FxHashMap<u32, usize> =
                 moves.iter().enumerate().map(|(i, m)| (self.webs.find(m.0), i)).collect();
@@ -67,86 +65,6 @@ impl Packing {
         }
     }
 
-    fn blank(&self) -> crate::lir::Node {
-        crate::lir::Node {
-            what: What::Alu(Opcode::Mov),
-            sat: false,
-            precise: false,
-            block: 0,
-            pos: 0,
-            hint: tgsi_ir::LaneHint { inst: 0, lane: 0, depth: 0 },
-            dst: SmallVec::new(),
-            dst_chan: SmallVec::new(),
-            first: 0,
-            lens: SmallVec::new(),
-            addrs: SmallVec::new(),
-        }
-    }
-
-    /// An uninitialised word is one unknown word everywhere. Where a single reader (or a
-    /// single web) sees it, any word will do; otherwise all readers get the same: zero.
-    fn settle_undefined(&mut self) {
-        let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut shared: FxHashSet<u32> = FxHashSet::default();
-        let mut note = |u: u32, who: u32| {
-            if seen.insert(u, who).is_some_and(|old| old != who) {
-                shared.insert(u);
-            }
-        };
-        for (i, n) in self.lir.nodes.iter().enumerate() {
-            for o in self.lir.words(n) {
-                if let Ref::Undef(u) = o.r {
-                    note(u, NONE - 1 - i as u32);
-                }
-            }
-        }
-        for b in &self.lir.blocks {
-            for m in &b.moves {
-                if let Ref::Undef(u) = m.src {
-                    note(u, self.webs.find(m.dst));
-                }
-            }
-            if let Some(Ref::Undef(u)) = b.cond {
-                note(u, NONE);
-            }
-        }
-        let fix = |r: &mut Ref| {
-            if matches!(r, Ref::Undef(u) if shared.contains(u)) {
-                *r = Ref::Imm(0);
-            }
-        };
-        // A node that reads one unknown word in two lanes must see it twice.
-        let mut twice: Vec<usize> = Vec::new();
-        for (i, n) in self.lir.nodes.iter().enumerate() {
-            let undefined = self.lir.words(n).iter().filter(|o| matches!(o.r, Ref::Undef(_))).count();
-            if undefined > 1 {
-                twice.push(i);
-            }
-        }
-        for i in twice {
-            let n = &self.lir.nodes[i];
-            let len: usize = n.lens.iter().map(|&l| l as usize).sum();
-            let first = n.first as usize;
-            for o in &mut self.lir.opnds[first..first + len] {
-                if matches!(o.r, Ref::Undef(_)) {
-                    o.r = Ref::Imm(0);
-                }
-            }
-        }
-        self.lir.opnds.iter_mut().for_each(|o| fix(&mut o.r));
-        for b in &mut self.lir.blocks {
-            b.moves.iter_mut().for_each(|m| fix(&mut m.src));
-            b.cond.iter_mut().for_each(fix);
-        }
-        for x in &mut self.lir.exts {
-            x.addrs.iter_mut().for_each(|a| {
-                if matches!(a.r, Ref::Undef(_)) {
-                    a.r = Ref::Imm(0);
-                }
-            });
-        }
-    }
-
     /// One pack for the lanes of each source instruction.
     pub(super) fn initial(&mut self) {
         for b in 0..self.lir.blocks.len() {
@@ -184,11 +102,11 @@ impl Packing {
     /// Whether a lane fits into a pack by count and destination.
     fn room(&self, p: PackId, n: NodeId) -> bool {
         let pack = &self.packs[p as usize];
-        let width = self.lir.nodes[n as usize].dst.len();
+        let width = self.lir.nodes[n as usize].dst_count as usize;
         if (pack.nodes.len() + 1) * width > 4 {
             return false;
         }
-        let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst[0]);
+        let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst);
         // A lane may not read what an earlier lane of the pack computes.
         let reads_lane = {
             let mut found = false;
@@ -217,7 +135,7 @@ impl Packing {
                 What::Multi(_) => true,
                 What::Alu(op) => narrows(op),
             };
-            let wide = self.lir.nodes[n as usize].dst.len() > 1;
+            let wide = self.lir.nodes[n as usize].dst_count > 1;
             if rigid || wide {
                 self.unite_results(p);
             }
@@ -249,14 +167,13 @@ impl Packing {
         // Two destinations are two registers.
         for d in 0..2u8 {
             let node = &self.lir.nodes[n as usize];
-            let words: SmallVec<[Ref; 4]> = if node.dst_chan.is_empty() {
+            let words: SmallVec<[Ref; 4]> = if node.chans == 0 {
                 if d == 1 {
                     break;
                 }
-                node.dst.iter().map(|&e| Ref::Ent(e)).collect()
+                node.dsts().map(Ref::Ent).collect()
             } else {
-                let ends = node.dst.iter().zip(&node.dst_chan);
-                ends.filter(|x| x.1 / 4 == d).map(|x| Ref::Ent(*x.0)).collect()
+                node.results().filter(|x| x.1 / 4 == d).map(|x| Ref::Ent(x.0)).collect()
             };
             let mut webs: SmallVec<[u32; 4]> = words.iter().map(|r| self.home_web(*r)).collect();
             let count = webs.len();
@@ -278,35 +195,30 @@ impl Packing {
 
     /// Gives a node fresh result words and copies them to the old ones behind it.
     fn detach(&mut self, n: NodeId) {
-        let node = self.lir.nodes[n as usize].clone();
-        let mut fresh: SmallVec<[Ent; 4]> = SmallVec::new();
-        for (i, &old) in node.dst.iter().enumerate() {
+        let node = self.lir.nodes[n as usize];
+        let first = self.lir.ents;
+        let chans: SmallVec<[u8; 8]> = node.results().map(|x| x.1).collect();
+        for (i, old) in node.dsts().enumerate() {
             let e = self.fresh(n, self.lir.lane[old as usize]);
-            if let Some(&c) = node.dst_chan.get(i) {
-                self.webs.pin[e as usize] = Some(c & 3);
-            }
-            fresh.push(e);
+            self.webs.pin[e as usize] = chans.get(i).map(|c| c & 3);
         }
-        if node.dst_chan.is_empty() && fresh.len() == 2 {
-            self.pair_up(fresh[0], fresh[1]);
+        if node.chans == 0 && node.dst_count == 2 {
+            self.pair_up(first, first + 1);
         }
-        let words: SmallVec<[Ref; 4]> = fresh.iter().map(|&e| Ref::Ent(e)).collect();
-        for half in [false, true] {
-            let part: SmallVec<[Ref; 4]> = words
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| node.dst_chan.get(*i).is_some_and(|&c| c >= 4) == half)
-                .map(|x| *x.1)
+        for d in 0..2u8 {
+            let part: SmallVec<[Ref; 4]> = (0..u32::from(node.dst_count))
+                .filter(|&i| chans.get(i as usize).map_or(0, |c| c / 4) == d)
+                .map(|i| Ref::Ent(first + i))
                 .collect();
             self.unite_refs(&part);
         }
-        for (i, &old) in node.dst.iter().enumerate() {
+        for (i, old) in node.dsts().enumerate() {
             let copy = self.mov(node.block, node.pos + 1, old, &node);
-            let id = self.add_node(copy, &[plain(Ref::Ent(fresh[i]))]);
+            let id = self.add_node(copy, &[plain(Ref::Ent(first + i as u32))]);
             self.blocks[node.block as usize].push(self.pack_of[id as usize]);
             self.lir.def[old as usize] = id;
         }
-        self.lir.nodes[n as usize].dst = fresh.iter().copied().collect();
+        self.lir.nodes[n as usize].dst = first;
     }
 
     fn pair_up(&mut self, lo: Ent, hi: Ent) {
@@ -323,8 +235,8 @@ impl Packing {
             return;
         }
         self.regroup(p, |s, a, b| {
-            let x = Ref::Ent(s.lir.nodes[a as usize].dst[0]);
-            let y = Ref::Ent(s.lir.nodes[b as usize].dst[0]);
+            let x = Ref::Ent(s.lir.nodes[a as usize].dst);
+            let y = Ref::Ent(s.lir.nodes[b as usize].dst);
             s.unite_refs(&[x, y]).is_some()
         });
     }
@@ -359,13 +271,13 @@ impl Packing {
 
     /// Operands that must stand in one register whatever it costs.
     fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions) {
-        let node = self.lir.nodes[n as usize].clone();
+        let node = self.lir.nodes[n as usize];
         let (vector, multi) = match node.what {
             What::Alu(op) => (matches!(op.info().shape, Shape::Dot(_)), None),
             What::Multi(v) => (true, f.as_multi(v)),
         };
         let wide_whole = multi.is_some_and(|m| m.inst.op.info().src_ty.iter().any(|t| t.is_wide()));
-        for k in 0..node.lens.len() {
+        for k in 0..node.sources as usize {
             let words: SmallVec<[Opnd; 4]> = self.source(n, k).iter().copied().collect();
             if words.is_empty() {
                 continue;
@@ -401,8 +313,8 @@ impl Packing {
                 }
                 self.pair_up(l, h);
                 let class = self.class(l);
-                let webs = self.classes[class as usize].webs.clone();
-                if self.feasible(&webs) {
+                let all = self.classes[class as usize];
+                if self.feasible(all.webs()) {
                     return true;
                 }
                 self.webs.partner[l as usize] = NONE;
@@ -416,7 +328,7 @@ impl Packing {
 
     /// Copies words of source `k` so that all stand in one register.
     fn gather(&mut self, n: NodeId, k: usize, pair: bool) {
-        let node = self.lir.nodes[n as usize].clone();
+        let node = self.lir.nodes[n as usize];
         let words: SmallVec<[Opnd; 8]> = self.source(n, k).iter().copied().collect();
         // The register with most of the words receives the others.
         let host = if pair { None } else { self.host(&words) };
@@ -447,7 +359,7 @@ impl Packing {
 
     fn gather_into(
         &mut self,
-        node: &crate::lir::Node,
+        node: &Node,
         site: Site,
         words: &[Opnd],
         host: Option<u32>,
@@ -538,7 +450,7 @@ impl Packing {
         true
     }
 
-    fn class_root(&self, mut c: u32) -> u32 {
+    pub(super) fn class_root(&self, mut c: u32) -> u32 {
         while self.parent[c as usize] != c {
             c = self.parent[c as usize];
         }
@@ -547,7 +459,7 @@ impl Packing {
 
     /// Splits a pack whose operands cannot stand in one register each.
     fn split(&mut self, p: PackId) {
-        let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].lens.len();
+        let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].sources as usize;
         let created = self.packs.len() as PackId;
         for k in 0..slots {
             let mut parts: SmallVec<[PackId; 4]> = [p].into_iter().collect();

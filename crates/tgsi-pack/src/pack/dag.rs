@@ -1,6 +1,5 @@
 //! Dependences between the nodes of a block.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{Effect, File, Opcode};
 use tgsi_ir::{Function, MultiKind};
@@ -81,37 +80,49 @@ impl Packing {
             }
         };
         self.lir.words(node).iter().for_each(|o| note(o.r));
-        node.addrs.iter().for_each(|a| note(a.1.r));
+        self.lir.node_addrs(node).iter().for_each(|a| note(a.1.r));
         out
     }
 
     /// Computes [`Packing::preds`] for every block.
     pub(super) fn dependences(&mut self, f: &Function) {
         self.preds = vec![SmallVec::new(); self.lir.nodes.len()];
+        let memory = self.lir.nodes.iter().enumerate().any(|(n, _)| {
+            !matches!(self.touch(f, n as NodeId), Touch::Nothing | Touch::Quad)
+        }) || self.lir.exts.iter().any(|x| x.load != NONE);
+        let mut flow = Flow {
+            states: vec![State { block: NONE, def: NONE, readers: NONE }; self.lir.ents as usize],
+            pool: Vec::new(),
+        };
         for b in 0..self.blocks.len() {
-            self.block_dependences(f, b);
+            self.block_dependences(f, b, &mut flow, memory);
         }
     }
 
-    fn block_dependences(&mut self, f: &Function, b: usize) {
-        let mut order: Vec<NodeId> =
-            self.blocks[b].iter().flat_map(|&p| self.packs[p as usize].nodes.iter().copied()).collect();
-        order.sort_by_key(|&n| (self.lir.nodes[n as usize].pos, n));
+    fn block_dependences(&mut self, f: &Function, b: usize, flow: &mut Flow, memory: bool) {
+        let mut order: Vec<(u32, NodeId)> = Vec::with_capacity(self.blocks[b].len() * 2);
+        for &p in &self.blocks[b] {
+            order.extend(self.packs[p as usize].nodes.iter().map(|&n| (self.lir.nodes[n as usize].pos, n)));
+        }
+        order.sort_unstable();
         // Edge copies act at once: all read before any writes.
         let end = self.lir.blocks[b].end - 2;
-        let cut = order.partition_point(|&n| self.lir.nodes[n as usize].pos < end);
-        let mut flow = Flow::default();
-        for &n in &order[..cut] {
-            self.flow_reads(n, &mut flow);
-            self.flow_writes(n, &mut flow);
+        let cut = order.partition_point(|x| x.0 < end);
+        flow.pool.clear();
+        let b = b as u32;
+        for &(_, n) in &order[..cut] {
+            self.flow_reads(n, flow, b);
+            self.flow_writes(n, flow, b);
         }
-        for &n in &order[cut..] {
-            self.flow_reads(n, &mut flow);
+        for &(_, n) in &order[cut..] {
+            self.flow_reads(n, flow, b);
         }
-        for &n in &order[cut..] {
-            self.flow_writes(n, &mut flow);
+        for &(_, n) in &order[cut..] {
+            self.flow_writes(n, flow, b);
         }
-        self.memory_order(f, &order);
+        if memory {
+            self.memory_order(f, &order);
+        }
     }
 
     fn edge(&mut self, from: NodeId, to: NodeId) {
@@ -120,39 +131,44 @@ impl Packing {
         }
     }
 
-    fn flow_reads(&mut self, n: NodeId, flow: &mut Flow) {
-        let mut webs: SmallVec<[u32; 8]> = SmallVec::new();
+    fn flow_reads(&mut self, n: NodeId, flow: &mut Flow, b: u32) {
+        let mut webs: SmallVec<[u32; 16]> = SmallVec::new();
         let node = &self.lir.nodes[n as usize];
         self.lir.reads(node, &mut |e| webs.push(self.webs.find(e)));
         for w in webs {
-            let state = flow.entry(w).or_default();
-            if let Some(d) = state.0 {
-                self.edge(d, n);
+            let state = flow.at(w, b);
+            let def = state.def;
+            let last = state.readers;
+            if last == NONE || flow.pool[last as usize].0 != n {
+                flow.pool.push((n, last));
+                let new = flow.pool.len() as u32 - 1;
+                flow.at(w, b).readers = new;
             }
-            if state.1.last() != Some(&n) {
-                state.1.push(n);
+            if def != NONE {
+                self.edge(def, n);
             }
         }
     }
 
-    fn flow_writes(&mut self, n: NodeId, flow: &mut Flow) {
-        let dst = self.lir.nodes[n as usize].dst.clone();
-        for e in dst {
+    fn flow_writes(&mut self, n: NodeId, flow: &mut Flow, b: u32) {
+        for e in self.lir.nodes[n as usize].dsts() {
             let w = self.webs.find(e);
-            let state = flow.entry(w).or_default();
-            let readers = std::mem::take(&mut state.1);
-            let old = state.0.replace(n);
-            for r in readers {
+            let state = flow.at(w, b);
+            let mut reader = std::mem::replace(&mut state.readers, NONE);
+            let old = std::mem::replace(&mut state.def, n);
+            while reader != NONE {
+                let (r, next) = flow.pool[reader as usize];
                 self.edge(r, n);
+                reader = next;
             }
-            if let Some(d) = old {
-                self.edge(d, n);
+            if old != NONE {
+                self.edge(old, n);
             }
         }
     }
 
     /// Effects in order, memory accesses around them, fetches on their side of a kill.
-    fn memory_order(&mut self, f: &Function, order: &[NodeId]) {
+    fn memory_order(&mut self, f: &Function, order: &[(u32, NodeId)]) {
         let mut last_effect: Option<NodeId> = None;
         let mut last_kill: Option<NodeId> = None;
         // Reads and OUT stores since the last effect, quads since the last kill.
@@ -160,7 +176,7 @@ impl Packing {
         let mut quads: Vec<NodeId> = Vec::new();
         let mut stores: Vec<(NodeId, tgsi::Register)> = Vec::new();
         let mut loads: Vec<(NodeId, tgsi::Register)> = Vec::new();
-        for &n in order {
+        for &(_, n) in order {
             let touch = self.touch(f, n);
             let folded = self.folded(f, n);
             for r in folded {
@@ -249,5 +265,25 @@ impl Packing {
     }
 }
 
-/// Per web: the last write in the block and the reads since.
-type Flow = FxHashMap<u32, (Option<NodeId>, Vec<NodeId>)>;
+/// Per web: the last write in the block and the reads since, as a list in the pool.
+struct Flow {
+    states: Vec<State>,
+    pool: Vec<(NodeId, u32)>,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    block: u32,
+    def: NodeId,
+    readers: u32,
+}
+
+impl Flow {
+    fn at(&mut self, web: u32, block: u32) -> &mut State {
+        let s = &mut self.states[web as usize];
+        if s.block != block {
+            *s = State { block, def: NONE, readers: NONE };
+        }
+        s
+    }
+}

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tgsi_ir::layout::Layout;
 use tgsi_ir::{Function, MultiKind};
 
-use super::{Kind, PackId, PackOptions, Packing};
+use super::{Home, Kind, PackId, PackOptions, Packing};
 use crate::lir::{NONE, NodeId, Ref, What};
 
 /// Packs looked at together; reachability is a square of bits this wide.
@@ -94,15 +94,22 @@ impl Packing {
     }
 
     fn merge_window(&mut self, f: &Function, r: &mut Reach, options: &PackOptions) {
-        let mut buckets: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-        for i in 0..r.packs.len() {
-            let p = r.packs[i];
+        // Packs that may be merged, sorted by key: a bucket is a run of equal keys.
+        let mut keys: Vec<(u64, usize)> = Vec::with_capacity(r.packs.len());
+        let mut key_of: Vec<u64> = vec![u64::MAX; r.packs.len()];
+        for (i, &p) in r.packs.iter().enumerate() {
             let pack = &self.packs[p as usize];
             if pack.dead || pack.store != NONE || !self.packable(pack.nodes[0]) {
                 continue;
             }
-            buckets.entry(self.key(pack.nodes[0])).or_default().push(i);
+            let width = self.lir.nodes[pack.nodes[0] as usize].dst_count as usize;
+            if (pack.nodes.len() + 1) * width > 4 {
+                continue;
+            }
+            key_of[i] = self.key(pack.nodes[0]);
+            keys.push((key_of[i], i));
         }
+        keys.sort_unstable();
         // Consumers first: they tell which producers belong together.
         for i in (0..r.packs.len()).rev() {
             loop {
@@ -111,17 +118,17 @@ impl Packing {
                 if pack.dead || pack.store != NONE || !self.packable(pack.nodes[0]) {
                     break;
                 }
-                let key = self.key(pack.nodes[0]);
-                let Some(bucket) = buckets.get(&key) else { break };
-                if bucket.len() < 2 {
+                let key = key_of[i];
+                if key == u64::MAX {
                     break;
                 }
-                let at = bucket.partition_point(|&x| x < i);
-                let low = at.saturating_sub(LOOK);
-                let high = (at + LOOK).min(bucket.len());
+                let at = keys.partition_point(|&x| x < (key, i));
                 let mut best: Option<(i32, usize)> = None;
-                for &j in bucket[low..high].iter().rev() {
-                    if j == i || self.packs[r.packs[j] as usize].dead || r.has(i, j) || r.has(j, i) {
+                let before = keys[..at].iter().rev().take(LOOK);
+                let after = keys[at..].iter().skip(1).take(LOOK);
+                for &(k, j) in after.take_while(|x| x.0 == key).chain(before.take_while(|x| x.0 == key)) {
+                    let _ = k;
+                    if self.packs[r.packs[j] as usize].dead || r.has(i, j) || r.has(j, i) {
                         continue;
                     }
                     if let Some(score) = self.score(r.packs[i], r.packs[j], options)
@@ -135,9 +142,6 @@ impl Packing {
                     break;
                 }
                 self.join(r, i, j);
-                if let Some(bucket) = buckets.get_mut(&key) {
-                    bucket.retain(|&x| x != j);
-                }
             }
         }
         let _ = f;
@@ -171,7 +175,7 @@ impl Packing {
         let mut score = 0i32;
         let distance = (pa.pos.abs_diff(pb.pos) / 8) as i32;
         let total = pa.nodes.len() + pb.nodes.len();
-        let width = self.lir.nodes[pa.nodes[0] as usize].dst.len();
+        let width = self.lir.nodes[pa.nodes[0] as usize].dst_count as usize;
         if total * width > 4 {
             return None;
         }
@@ -182,7 +186,7 @@ impl Packing {
         let unions = (self.log.len() - before) as i32;
         self.undo(before);
         let (na, nb) = (self.packs[a as usize].nodes[0], self.packs[b as usize].nodes[0]);
-        let home = |s: &Self, n: NodeId| s.class(s.lir.nodes[n as usize].dst[0]);
+        let home = |s: &Self, n: NodeId| s.class(s.lir.nodes[n as usize].dst);
         if home(self, na) == home(self, nb) {
             score += 24;
         }
@@ -198,34 +202,51 @@ impl Packing {
     /// Unites what a merged pack needs united; undone by the caller. Leaves nothing on failure.
     fn try_unions(&mut self, a: PackId, b: PackId) -> bool {
         let mark = self.log.len();
-        let (la, lb) = (self.packs[a as usize].nodes.clone(), self.packs[b as usize].nodes.clone());
-        let web = |s: &Self, n: NodeId| s.webs.find(s.lir.nodes[n as usize].dst[0]);
-        for &x in &la {
-            for &y in &lb {
-                if web(self, x) == web(self, y) {
-                    return false;
-                }
-            }
+        let (pa, pb) = (&self.packs[a as usize], &self.packs[b as usize]);
+        let sources = self.lir.nodes[pa.nodes[0] as usize].sources as usize;
+        let home = |s: &Self, p: &super::Pack| s.class(s.lir.nodes[p.nodes[0] as usize].dst);
+        let (x, y) = (home(self, pa), home(self, pb));
+        // Registers that can never be one are seen before anything is united.
+        if self.classes[x as usize].kind != self.classes[y as usize].kind {
+            return false;
         }
-        let mut ok = true;
-        let dst = [
-            Ref::Ent(self.lir.nodes[la[0] as usize].dst[0]),
-            Ref::Ent(self.lir.nodes[lb[0] as usize].dst[0]),
-        ];
-        ok &= self.unite_refs(&dst).is_some();
-        let slots = self.lir.nodes[la[0] as usize].lens.len();
-        for k in 0..slots {
-            if !ok {
-                break;
+        let mut pairs: SmallVec<[(Home, Home); 4]> = SmallVec::new();
+        for k in 0..sources {
+            let (h, g) = (self.slot_home(pa, k), self.slot_home(pb, k));
+            match (h, g) {
+                (Home::Class(_), Home::Class(_)) => {}
+                (Home::Any, _) | (_, Home::Any) => {}
+                _ if h != g => return false,
+                _ => {}
             }
-            let words: SmallVec<[Ref; 8]> =
-                la.iter().chain(&lb).flat_map(|&n| self.source(n, k).iter().map(|o| o.r)).collect();
-            ok &= self.unite_refs(&words).is_some();
+            pairs.push((h, g));
+        }
+        if x == y && !self.distinct_results(a, b) {
+            return false;
+        }
+        let mut ok = self.unite(x, y);
+        for (h, g) in pairs {
+            // Classes may have been united since.
+            let root = |s: &Self, h: Home| match h {
+                Home::Class(c) => Home::Class(s.class_root(c)),
+                h => h,
+            };
+            ok = ok && {
+                let (h, g) = (root(self, h), root(self, g));
+                self.join_homes(h, g).is_some()
+            };
         }
         if !ok {
             self.undo(mark);
         }
         ok
+    }
+
+    /// Whether two packs of one register write different channels.
+    fn distinct_results(&self, a: PackId, b: PackId) -> bool {
+        let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst);
+        let (pa, pb) = (&self.packs[a as usize], &self.packs[b as usize]);
+        pa.nodes.iter().all(|&m| pb.nodes.iter().all(|&n| web(m) != web(n)))
     }
 
     /// Merges pack `b` into `a`, exchanging operands if that helps.
@@ -257,7 +278,7 @@ impl Packing {
             self.lir.reads(node, &mut |e| *readers.entry(self.webs.find(e)).or_default() += 1);
         }
         let mut edges: Vec<u32> = Vec::new();
-        for b in &self.lir.blocks {
+        for b in self.lir.blocks.iter() {
             b.cond.iter().for_each(|&c| self.lir.ref_reads(c, &mut |e| edges.push(e)));
             b.moves.iter().for_each(|m| self.lir.ref_reads(m.src, &mut |e| edges.push(e)));
         }
@@ -296,7 +317,7 @@ impl Packing {
         let Some(pack) = self.packs.get(producer as usize) else { return };
         let node = &self.lir.nodes[pack.nodes[0] as usize];
         let whole = matches!(node.what, What::Multi(_));
-        let width = node.dst.len();
+        let width = node.dst_count as usize;
         // Every lane is stored, each once, by a block-local operation whose web has one member.
         if pack.block != self.packs[p as usize].block || pack.store != NONE || pack.nodes.len() * width != lanes {
             return;
@@ -313,17 +334,17 @@ impl Packing {
             // A fetch stores its channels where they are.
             let n = pack.nodes[0];
             let node = &self.lir.nodes[n as usize];
-            let aligned = node.dst.iter().zip(&node.dst_chan).all(|(&e, &c)| stored.contains(&(e, c)));
-            let plain = matches!(node.what, What::Multi(_)) && node.addrs.is_empty();
-            if !aligned || !plain || node.dst_chan.iter().any(|&c| c >= 4) {
+            let aligned = node.results().all(|x| stored.contains(&x));
+            let plain = matches!(node.what, What::Multi(_)) && node.addr_count == 0;
+            if !aligned || !plain || node.chans > 0xf {
                 return;
             }
         }
         if width == 2 {
             let ok = pack.nodes.iter().all(|&n| {
-                let d = &self.lir.nodes[n as usize].dst;
+                let d = self.lir.nodes[n as usize].dst;
                 let at = |e: u32| stored.iter().find(|x| x.0 == e).map(|x| x.1);
-                at(d[0]).is_some_and(|c| c & 1 == 0 && at(d[1]) == Some(c + 1))
+                at(d).is_some_and(|c| c & 1 == 0 && at(d + 1) == Some(c + 1))
             });
             if !ok {
                 return;
@@ -374,7 +395,8 @@ impl Packing {
     /// The kind of register a pack writes.
     pub fn kind(&self, p: PackId) -> Option<Kind> {
         let n = self.packs[p as usize].nodes[0];
-        let e = *self.lir.nodes[n as usize].dst.first()?;
+        let node = &self.lir.nodes[n as usize];
+        let e = (node.dst_count > 0).then_some(node.dst)?;
         Some(self.classes[self.class(e) as usize].kind)
     }
 }
