@@ -264,7 +264,7 @@ fn class_of(instructions: u32) -> usize {
 }
 
 fn mean(samples: &[&Sample]) -> f64 {
-    samples.iter().map(|s| s.ratio()).sum::<f64>() / samples.len().max(1) as f64
+    samples.iter().map(|s| s.ratio()).fold(0.0, |a, b| a + b) / samples.len().max(1) as f64
 }
 
 /// The mean over the whole folder: each class weighs as many programs as it has.
