@@ -4,6 +4,7 @@
 
 mod bench;
 mod capture;
+mod docs;
 
 use clap::{Parser, Subcommand};
 
@@ -20,11 +21,14 @@ enum Command {
     Bench(bench::Args),
     /// Compile tests/corpus/src with Mesa and keep the TGSI it makes
     Capture(capture::Args),
+    /// Write docs/passes.md from the registry of passes
+    Docs(docs::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Bench(args) => bench::run(&args),
         Command::Capture(args) => capture::run(&args),
+        Command::Docs(args) => docs::run(&args),
     }
 }
