@@ -10,6 +10,7 @@
 //! region edges, so no cycle runs through the arena.
 
 use la_arena::{Arena, Idx};
+use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{Eval, File, Inst, Opcode, Program, Stage};
@@ -308,16 +309,26 @@ pub struct Function {
     pub out_memory: bool,
     /// Next number of a phi, region or unique operation.
     pub next_id: u32,
-    pub(crate) interner: FxHashMap<Key, Value>,
+    pub(crate) interner: HashTable<Value>,
     pub(crate) reg_ids: FxHashMap<RegRef, RegId>,
     pub(crate) multi_ids: FxHashMap<u64, SmallVec<[MultiId; 1]>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    op: VOp,
-    precise: bool,
-    args: Args,
+/// The key of hash-consing, without a copy of it in the table.
+fn hash_of(op: VOp, precise: bool, args: &[Value]) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut h = rustc_hash::FxHasher::default();
+    op.hash(&mut h);
+    let mut word = u64::from(precise);
+    for a in args {
+        word = word.rotate_left(21) ^ (ix(*a) as u64);
+        h.write_u64(word);
+    }
+    h.finish()
+}
+
+fn same(d: &ValueData, op: VOp, precise: bool, args: &[Value]) -> bool {
+    d.op == op && d.precise == precise && d.args[..] == *args
 }
 
 impl Function {
@@ -343,7 +354,7 @@ impl Function {
             arrays: Vec::new(),
             out_memory: false,
             next_id: 1,
-            interner: FxHashMap::with_capacity_and_hasher(program.insts.len() * 4, Default::default()),
+            interner: HashTable::with_capacity(program.insts.len() * 4),
             reg_ids: FxHashMap::default(),
             multi_ids: FxHashMap::default(),
         }
@@ -365,7 +376,7 @@ impl Function {
             arrays: self.arrays.clone(),
             out_memory: self.out_memory,
             next_id: self.next_id,
-            interner: FxHashMap::with_capacity_and_hasher(values, Default::default()),
+            interner: HashTable::with_capacity(values),
             reg_ids: self.reg_ids.clone(),
             multi_ids: FxHashMap::default(),
         }
@@ -380,23 +391,27 @@ impl Function {
     /// The value with this operation and these operands: an existing one if there is one.
     /// A second computation keeps the earlier hint, but at the smaller loop depth.
     pub fn intern(&mut self, op: VOp, precise: bool, wide: bool, args: Args, hint: LaneHint) -> Value {
-        let key = Key { op, precise, args };
-        if let Some(&v) = self.interner.get(&key) {
-            let old = &mut self.values[v].hint;
+        let hash = hash_of(op, precise, &args);
+        let values = &mut self.values;
+        if let Some(&v) = self.interner.find(hash, |&v| same(&values[v], op, precise, &args)) {
+            let old = &mut values[v].hint;
             old.depth = old.depth.min(hint.depth);
             if (hint.inst, hint.lane) < (old.inst, old.lane) {
                 (old.inst, old.lane) = (hint.inst, hint.lane);
             }
             return v;
         }
-        let v = self.values.alloc(ValueData { op, precise, wide, args: key.args.clone(), hint });
-        self.interner.insert(key, v);
+        let v = values.alloc(ValueData { op, precise, wide, args, hint });
+        self.interner.insert_unique(hash, v, |&v| {
+            let d = &values[v];
+            hash_of(d.op, d.precise, &d.args)
+        });
         v
     }
 
     /// The value with this operation and these operands, if it exists already.
     pub fn find(&self, op: VOp, precise: bool, args: &Args) -> Option<Value> {
-        self.interner.get(&Key { op, precise, args: args.clone() }).copied()
+        self.interner.find(hash_of(op, precise, args), |&v| same(&self.values[v], op, precise, args)).copied()
     }
 
     /// A 32-bit constant.
@@ -474,7 +489,7 @@ impl Function {
         if l.op == VOp::Half(0) && h.op == VOp::Half(1) && l.args[0] == h.args[0] {
             return l.args[0];
         }
-        self.intern(VOp::Pair, false, true, [lo, hi].into_iter().collect(), hint)
+        self.intern(VOp::Pair, false, true, SmallVec::from_slice(&[lo, hi]), hint)
     }
 
     /// Low (0) or high (1) word of a wide value.
@@ -483,7 +498,7 @@ impl Function {
         if d.op == VOp::Pair {
             return d.args[which as usize];
         }
-        self.intern(VOp::Half(which), false, false, [w].into_iter().collect(), hint)
+        self.intern(VOp::Half(which), false, false, SmallVec::from_slice(&[w]), hint)
     }
 
     /// An operation with one result, without any simplification.
@@ -495,7 +510,7 @@ impl Function {
     /// A modifier, without any simplification.
     pub fn modifier(&mut self, op: VOp, v: Value, hint: LaneHint) -> Value {
         let wide = self.values[v].wide;
-        self.intern(op, false, wide, [v].into_iter().collect(), hint)
+        self.intern(op, false, wide, SmallVec::from_slice(&[v]), hint)
     }
 
     /// The evaluation of `op` that folding may use under this function's rules.

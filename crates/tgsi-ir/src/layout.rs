@@ -244,14 +244,14 @@ impl<'a> Builder<'a> {
         self.l.blocks[at as usize].cond = Some(i.cond);
         self.l.script.push(Step::If { bits: i.bits });
         let mut preds = SmallVec::new();
-        let then = self.block([at].into_iter().collect(), i.at[0] + 1);
+        let then = self.block(SmallVec::from_slice(&[at]), i.at[0] + 1);
         if let Some(end) = self.body(&i.then, then) {
             self.copies(end, &i.results, i.then_args.as_deref().unwrap_or(&[]));
             preds.push(end);
         }
         // The other arm has a block even when it is empty: it may receive copies.
         self.l.script.push(Step::Else);
-        let els = self.block([at].into_iter().collect(), i.at[1] + 1);
+        let els = self.block(SmallVec::from_slice(&[at]), i.at[1] + 1);
         if let Some(end) = self.body(&i.els, els) {
             self.copies(end, &i.results, i.else_args.as_deref().unwrap_or(&[]));
             preds.push(end);
@@ -269,7 +269,7 @@ impl<'a> Builder<'a> {
         self.copies(at, &l.params, &l.inits);
         self.l.script.push(Step::Loop);
         self.depth += 1;
-        let head = self.block([at].into_iter().collect(), l.at[0] + 1);
+        let head = self.block(SmallVec::from_slice(&[at]), l.at[0] + 1);
         self.define(head, &l.params);
         self.scopes.push(ScopeData {
             id: l.id,
@@ -306,7 +306,7 @@ impl<'a> Builder<'a> {
         let mut fall: Option<BlockId> = None;
         for c in &s.cases {
             self.l.script.push(c.label.map_or(Step::Default, Step::Case));
-            let mut preds: SmallVec<[BlockId; 2]> = [at].into_iter().collect();
+            let mut preds: SmallVec<[BlockId; 2]> = SmallVec::from_slice(&[at]);
             preds.extend(fall);
             // Values on entry come from the SWITCH itself: they must not overwrite what another
             // case reads, so their copies stand at the head of the case and the block is split.

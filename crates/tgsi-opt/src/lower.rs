@@ -402,13 +402,12 @@ impl Lower<'_> {
             }
             ordered.extend(live.iter().copied().filter(|&w| p.webs.partner[w as usize] == NONE));
             let make = |w: u32| {
-                let mut s: Vec<(u32, u32)> = segs[w as usize].iter().copied().collect();
+                let mut s = &segs[w as usize];
                 if s.is_empty() {
                     // Half of a pair that nothing touches lives as long as the other half.
-                    let other = p.webs.find(p.webs.partner[w as usize]);
-                    s = segs[other as usize].iter().copied().collect();
+                    s = &segs[p.webs.find(p.webs.partner[w as usize]) as usize];
                 }
-                Lane { live: LiveRange::from_segments(s), pinned: p.webs.pin[w as usize] }
+                Lane { live: LiveRange { segs: SmallVec::from_slice(s) }, pinned: p.webs.pin[w as usize] }
             };
             vregs.push(VReg {
                 lanes: ordered.iter().map(|&w| make(w)).collect(),

@@ -24,55 +24,59 @@ const MAX_ROUNDS: u32 = 8;
 /// As [`optimize`], telling `observer` of every pass.
 pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut dyn Observer>) -> Outcome {
     let before = count(program);
-    let mut outcome = Outcome {
-        program: program.clone(),
-        before,
-        after: before,
-        unchanged: true,
-        fallback: None,
-        rounds: 0,
-        temps_bound: None,
-        pass_times: Vec::new(),
-    };
     if options.level == Level::O0 && options.passes.is_none() {
-        return outcome;
+        return Outcome::input(program, before);
     }
-    let mut run = Run {
-        options,
-        observer,
-        times: Vec::new(),
-        round: 0,
-        fuel: options.fuel,
-        input: program,
-    };
+    let mut run = Run { options, observer, times: Vec::new(), round: 0, fuel: options.fuel, input: program };
     let rounds = if options.level >= Level::O2 && options.passes.is_none() { MAX_ROUNDS } else { 1 };
     let mut cost = Cost::of(program, &before, &options.target);
+    let mut best: Option<Candidate> = None;
+    let mut fallback = None;
     for round in 1..=rounds {
         run.round = round;
-        let start = outcome.program.clone();
-        match run.once(&start, cost) {
-            Ok(Some(best)) => {
-                cost = best.cost;
-                outcome.program = best.program;
-                outcome.after = best.counts;
-                outcome.temps_bound = Some(best.temps_bound);
-                outcome.unchanged = false;
-                outcome.rounds = round;
+        match run.once(best.as_ref().map_or(program, |b| &b.program), cost) {
+            Ok(Some(better)) => {
+                cost = better.cost;
+                best = Some(better);
             }
-            Ok(None) => {
-                outcome.rounds = round;
-                break;
-            }
-            Err(fallback) => {
-                if round == 1 {
-                    outcome.fallback = Some(fallback);
-                }
+            Ok(None) => break,
+            Err(reason) => {
+                fallback = (round == 1).then_some(reason);
                 break;
             }
         }
     }
-    outcome.pass_times = run.times;
-    outcome
+    let rounds = run.round;
+    let pass_times = run.times;
+    match best {
+        Some(b) => Outcome {
+            program: b.program,
+            before,
+            after: b.counts,
+            unchanged: false,
+            fallback,
+            rounds,
+            temps_bound: Some(b.temps_bound),
+            pass_times,
+        },
+        None => Outcome { fallback, rounds, pass_times, ..Outcome::input(program, before) },
+    }
+}
+
+impl Outcome {
+    /// The input as the result.
+    fn input(program: &Program, counts: Counts) -> Outcome {
+        Outcome {
+            program: program.clone(),
+            before: counts,
+            after: counts,
+            unchanged: true,
+            fallback: None,
+            rounds: 0,
+            temps_bound: None,
+            pass_times: Vec::new(),
+        }
+    }
 }
 
 /// Every pass, in the order of the registry.

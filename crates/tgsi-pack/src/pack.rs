@@ -315,7 +315,7 @@ impl Packing {
         self.pack_of.push(self.packs.len() as PackId);
         self.packs.push(Pack {
             block,
-            nodes: [id].into_iter().collect(),
+            nodes: SmallVec::from_slice(&[id]),
             store: NONE,
             dead: false,
             pos,

@@ -79,11 +79,11 @@ fn graph(p: &Packing, b: usize, index: &mut [u16]) -> Graph {
         segs.is_some_and(|s| s.iter().any(|x| x.0 < end && x.1 >= end - 1))
     };
     let mut g = Graph {
-        succs: vec![SmallVec::new(); n],
+        succs: (0..n).map(|_| SmallVec::new()).collect(),
         waits: vec![0; n],
-        reads: vec![SmallVec::new(); n],
-        writes: vec![SmallVec::new(); n],
-        addresses: vec![SmallVec::new(); n],
+        reads: (0..n).map(|_| SmallVec::new()).collect(),
+        writes: (0..n).map(|_| SmallVec::new()).collect(),
+        addresses: (0..n).map(|_| SmallVec::new()).collect(),
         rank: vec![0; n],
         packs,
     };
@@ -189,7 +189,7 @@ fn forward(g: &Graph, left: &mut [u32], pressure: bool) -> Vec<PackId> {
 fn late(g: &Graph, live: &mut [u32]) -> Vec<PackId> {
     let n = g.packs.len();
     let mut users: Vec<u32> = g.succs.iter().map(|s| s.len() as u32).collect();
-    let mut preds: Vec<SmallVec<[u16; 6]>> = vec![SmallVec::new(); n];
+    let mut preds: Vec<SmallVec<[u16; 6]>> = (0..n).map(|_| SmallVec::new()).collect();
     for (i, s) in g.succs.iter().enumerate() {
         for &j in s {
             preds[j as usize].push(i as u16);

@@ -77,7 +77,7 @@ impl Lifter<'_> {
             // An indexed input stays where it is read: elsewhere its index may be out of range.
             File::In | File::Sv if reg.is_indirect() => {
                 let m = self.load(at, reg, out)?;
-                let args = [m].into_iter().collect();
+                let args = SmallVec::from_slice(&[m]);
                 Ok(self.func.intern(VOp::Proj(chan), false, false, args, hint))
             }
             File::In | File::Const | File::Sv => {
@@ -87,7 +87,7 @@ impl Lifter<'_> {
             }
             File::Temp | File::Out => {
                 let m = self.load(at, reg, out)?;
-                let args = [m].into_iter().collect();
+                let args = SmallVec::from_slice(&[m]);
                 Ok(self.func.intern(VOp::Proj(chan), false, false, args, hint))
             }
             File::Null => Ok(self.func.imm(0)),
@@ -126,7 +126,7 @@ impl Lifter<'_> {
             sat: false,
             precise: false,
             dsts: SmallVec::new(),
-            srcs: [Src { reg: *reg, ..placeholder() }].into_iter().collect(),
+            srcs: SmallVec::from_slice(&[Src { reg: *reg, ..placeholder() }]),
             target: None,
             offsets: SmallVec::new(),
             memory: None,
@@ -247,7 +247,7 @@ impl Lifter<'_> {
             Opcode::Abs => self.func.modifier(VOp::Abs, args[0], hint),
             Opcode::Sub => {
                 let b = self.func.modifier(VOp::Neg, args[1], hint);
-                self.func.alu(Opcode::Add, inst.precise, [args[0], b].into_iter().collect(), hint)
+                self.func.alu(Opcode::Add, inst.precise, SmallVec::from_slice(&[args[0], b]), hint)
             }
             op => self.func.alu(op, inst.precise, args, hint),
         }
@@ -351,7 +351,7 @@ impl Lifter<'_> {
             for c in (0..4u8).filter(|c| d.mask >> c & 1 != 0) {
                 let hint = self.hint(at, c);
                 let proj = VOp::Proj(c + 4 * k as u8);
-                results.push((c, self.func.intern(proj, false, false, [v].into_iter().collect(), hint)));
+                results.push((c, self.func.intern(proj, false, false, SmallVec::from_slice(&[v]), hint)));
             }
             self.assign(at, d, &results, out)?;
         }
@@ -389,8 +389,8 @@ impl Lifter<'_> {
             op: Opcode::Mov,
             sat: false,
             precise: self.insts[at].precise,
-            dsts: [Dst { reg: dst.reg, mask, span: dst.span }].into_iter().collect(),
-            srcs: [placeholder()].into_iter().collect(),
+            dsts: SmallVec::from_slice(&[Dst { reg: dst.reg, mask, span: dst.span }]),
+            srcs: SmallVec::from_slice(&[placeholder()]),
             target: None,
             offsets: SmallVec::new(),
             memory: None,

@@ -87,7 +87,7 @@ impl Packing {
                 list.push(self.packs.len() as PackId);
                 self.packs.push(Pack {
                     block: b as u32,
-                    nodes: [n].into_iter().collect(),
+                    nodes: SmallVec::from_slice(&[n]),
                     store: NONE,
                     dead: false,
                     pos: self.lir.nodes[n as usize].pos,
@@ -234,6 +234,23 @@ impl Packing {
         if self.packs[p as usize].nodes.len() < 2 {
             return;
         }
+        let mark = self.log.len();
+        let mut home = Home::Any;
+        for i in 0..self.packs[p as usize].nodes.len() {
+            let n = self.packs[p as usize].nodes[i];
+            let next = Home::Class(self.class(self.lir.nodes[n as usize].dst));
+            match self.join_homes(home, next) {
+                Some(h) => home = h,
+                None => {
+                    self.undo(mark);
+                    home = Home::Any;
+                    break;
+                }
+            }
+        }
+        if home != Home::Any {
+            return;
+        }
         self.regroup(p, |s, a, b| {
             let x = Ref::Ent(s.lir.nodes[a as usize].dst);
             let y = Ref::Ent(s.lir.nodes[b as usize].dst);
@@ -249,7 +266,7 @@ impl Packing {
             let at = (0..groups.len()).find(|&g| join(self, groups[g][0], n));
             match at {
                 Some(g) => groups[g].push(n),
-                None => groups.push([n].into_iter().collect()),
+                None => groups.push(SmallVec::from_slice(&[n])),
             }
         }
         let (block, store) = (self.packs[p as usize].block, self.packs[p as usize].store);
@@ -273,6 +290,8 @@ impl Packing {
     fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions) {
         let node = self.lir.nodes[n as usize];
         let (vector, multi) = match node.what {
+            // Lanes of single words demand nothing: their pack can be split.
+            What::Alu(_) if node.lens[..node.sources as usize].iter().all(|&l| l == 1) => return,
             What::Alu(op) => (matches!(op.info().shape, Shape::Dot(_)), None),
             What::Multi(v) => (true, f.as_multi(v)),
         };
@@ -462,7 +481,7 @@ impl Packing {
         let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].sources as usize;
         let created = self.packs.len() as PackId;
         for k in 0..slots {
-            let mut parts: SmallVec<[PackId; 4]> = [p].into_iter().collect();
+            let mut parts: SmallVec<[PackId; 4]> = SmallVec::from_slice(&[p]);
             parts.extend(created..self.packs.len() as PackId);
             for at in parts {
                 self.split_at(at, k);
@@ -470,13 +489,32 @@ impl Packing {
         }
     }
 
+    /// Unites the homes of source `k` of all lanes; leaves nothing on failure.
+    fn unite_slot(&mut self, p: PackId, k: usize) -> bool {
+        let mark = self.log.len();
+        let mut home = Home::Any;
+        for i in 0..self.packs[p as usize].nodes.len() {
+            let n = self.packs[p as usize].nodes[i];
+            for j in 0..self.source(n, k).len() {
+                let next = self.home(self.source(n, k)[j].r);
+                match self.join_homes(home, next) {
+                    Some(h) => home = h,
+                    None => {
+                        self.undo(mark);
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
     /// Splits one pack for one operand.
     fn split_at(&mut self, at: PackId, k: usize) {
         if self.packs[at as usize].nodes.len() < 2 {
             return;
         }
-        let words: SmallVec<[Ref; 8]> = self.slot(&self.packs[at as usize], k).iter().map(|o| o.r).collect();
-        if self.unite_refs(&words).is_some() {
+        if self.unite_slot(at, k) {
             return;
         }
         self.regroup(at, |s, a, b| {

@@ -86,7 +86,7 @@ impl Packing {
 
     /// Computes [`Packing::preds`] for every block.
     pub(super) fn dependences(&mut self, f: &Function) {
-        self.preds = vec![SmallVec::new(); self.lir.nodes.len()];
+        self.preds = (0..self.lir.nodes.len()).map(|_| SmallVec::new()).collect();
         let memory = self.lir.nodes.iter().enumerate().any(|(n, _)| {
             !matches!(self.touch(f, n as NodeId), Touch::Nothing | Touch::Quad)
         }) || self.lir.exts.iter().any(|x| x.load != NONE);

@@ -57,7 +57,7 @@ impl Packing {
         let mut r = Reach { packs: packs.to_vec(), index, to: vec![[0; WINDOW / 64]; packs.len()] };
         // Direct edges, then closure from the last pack backwards: edges go forward in order,
         // but lanes of one pack may stand apart, so repeat until nothing changes.
-        let mut direct: Vec<SmallVec<[u16; 6]>> = vec![SmallVec::new(); packs.len()];
+        let mut direct: Vec<SmallVec<[u16; 6]>> = (0..packs.len()).map(|_| SmallVec::new()).collect();
         for (i, &p) in packs.iter().enumerate() {
             for n in self.members(p) {
                 for &q in &self.preds[n as usize] {
