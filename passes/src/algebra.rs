@@ -535,6 +535,11 @@ fn integer(f: &mut Function, n: &Node, op: Opcode) -> Step {
                 match (op, f.as_imm(k)) {
                     (Umax, Some(0)) | (Umin, Some(u32::MAX)) => return Is(x),
                     (Umin, Some(0)) | (Umax, Some(u32::MAX)) => return Is(k),
+                    (Umin, Some(w)) if possible_bits(f, x) <= w => return Is(x),
+                    (Imin, Some(w)) if w as i32 >= 0 && possible_bits(f, x) <= w => return Is(x),
+                    (Imax, Some(w)) if w as i32 <= 0 && possible_bits(f, x) as i32 >= 0 => {
+                        return Is(x);
+                    }
                     _ => {}
                 }
             }
@@ -560,6 +565,11 @@ fn bitwise(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
             (And, 0) | (Or, u32::MAX) => return Is(k),
             (And, u32::MAX) | (Or | Xor, 0) => return Is(x),
             (Xor, u32::MAX) => return becomes(Not, n, &[x]),
+            (And, _) => match possible_bits(f, x) {
+                m if m & !w == 0 => return Is(x),
+                m if m & w == 0 => return Is(f.imm(0)),
+                _ => {}
+            },
             _ => {}
         }
         if alu(f, x) == Some(op)
@@ -609,6 +619,14 @@ fn shift(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
     if k == 0 {
         return Is(a);
     }
+    if op == Ushr && possible_bits(f, a) >> k == 0 {
+        return Is(f.imm(0));
+    }
+    if op != Shl
+        && let Some(v) = undo_scale(f, n, op, a, k)
+    {
+        return v;
+    }
     let Some(inner) = alu(f, a).filter(|i| matches!(i, Shl | Ushr | Ishr)) else {
         return Keep;
     };
@@ -639,6 +657,67 @@ fn shift(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
     Keep
 }
 
+/// A right shift of a value that is a multiple of `2^k`: what was scaled, without the bits that
+/// the scaling pushed out.
+fn undo_scale(f: &mut Function, n: &Node, op: Opcode, v: Value, k: u32) -> Option<Step> {
+    let existing = f.values.len();
+    let y = unscaled(f, n, v, k, 3)?;
+    let fits = possible_bits(f, y) >> if op == Opcode::Ishr { 31 - k } else { 32 - k } == 0;
+    if fits {
+        return Some(Is(y));
+    }
+    if op == Opcode::Ishr || tgsi_ir::ix(y) >= existing {
+        return None;
+    }
+    let mask = f.imm(u32::MAX >> k);
+    Some(becomes(Opcode::And, n, &[y, mask]))
+}
+
+/// `y` with `v = y << k`, if `v` shows one.
+fn unscaled(f: &mut Function, n: &Node, v: Value, k: u32, depth: u32) -> Option<Value> {
+    use Opcode::*;
+    let depth = depth.checked_sub(1)?;
+    if let Some(w) = f.as_imm(v) {
+        return (w & !(u32::MAX << k) == 0).then(|| f.imm(w >> k));
+    }
+    let op = alu(f, v)?;
+    let args = f.values[v].args.clone();
+    match op {
+        Shl => (f.as_imm(args[1])? & 31 == k).then_some(args[0]),
+        Umul | Umad => {
+            let scale = f.as_imm(args[1]).filter(|w| w & !(u32::MAX << k) == 0)?;
+            let scale = f.imm(scale >> k);
+            let mut args: Args = [args[0], scale]
+                .into_iter()
+                .chain(args.get(2).copied())
+                .collect();
+            if let Some(c) = args.get(2).copied() {
+                args[2] = unscaled(f, n, c, k, depth)?;
+            }
+            Some(make(f, node(VOp::Alu(op), n, &args)))
+        }
+        Uadd => {
+            let a = unscaled(f, n, args[0], k, depth)?;
+            let b = unscaled(f, n, args[1], k, depth)?;
+            Some(make(f, node(VOp::Alu(Uadd), n, &[a, b])))
+        }
+        _ => None,
+    }
+}
+
+/// The factors of a product, or of a shift to the left by a constant.
+fn product(f: &mut Function, v: Value) -> Option<(Value, Value)> {
+    match alu(f, v)? {
+        Opcode::Umul => Some((arg(f, v, 0), arg(f, v, 1))),
+        Opcode::Shl if !f.first_era => {
+            let k = f.as_imm(arg(f, v, 1))?;
+            let x = arg(f, v, 0);
+            Some((x, f.imm(1 << (k & 31))))
+        }
+        _ => None,
+    }
+}
+
 /// UADD, UMUL and UMAD.
 fn sum(f: &mut Function, n: &Node, op: Opcode) -> Step {
     use Opcode::*;
@@ -660,6 +739,20 @@ fn sum(f: &mut Function, n: &Node, op: Opcode) -> Step {
             return becomes(Uadd, n, &[product, c]);
         }
         return Keep;
+    }
+    if op == Uadd {
+        // A product in a sum is one instruction less, and no more if it has other readers.
+        for (x, y) in [(n.args[0], n.args[1]), (n.args[1], n.args[0])] {
+            if let Some((p, q)) = product(f, y) {
+                return becomes(Umad, n, &[p, q, x]);
+            }
+            if let (Some(w), Some(Umad)) = (f.as_imm(x), alu(f, y))
+                && let Some(c) = f.as_imm(arg(f, y, 2))
+            {
+                let c = f.imm(c.wrapping_add(w));
+                return becomes(Umad, n, &[arg(f, y, 0), arg(f, y, 1), c]);
+            }
+        }
     }
     for (x, k) in [(a, b), (b, a)] {
         if op == Uadd && f.values[k].op == VOp::INeg && arg(f, k, 0) == x {
@@ -687,6 +780,42 @@ fn sum(f: &mut Function, n: &Node, op: Opcode) -> Step {
     Keep
 }
 
+/// An integer comparison with a constant that the possible bits of the other operand decide.
+fn by_range(f: &Function, op: Opcode, a: Value, b: Value) -> Option<bool> {
+    use Opcode::*;
+    let (x, w, constant_first) = match (f.as_imm(a), f.as_imm(b)) {
+        (None, Some(w)) => (a, w, false),
+        (Some(w), None) => (b, w, true),
+        _ => return None,
+    };
+    if matches!(op, Fseq | Fsne | Fslt | Fsge) {
+        return None;
+    }
+    let most = possible_bits(f, x);
+    if most == u32::MAX {
+        return None;
+    }
+    let (signed, less) = (w as i32, most as i32 >= 0);
+    match (op, constant_first) {
+        (Useq, _) if w & !most != 0 => Some(false),
+        (Usne, _) if w & !most != 0 => Some(true),
+        (Uslt, false) if most < w => Some(true),
+        (Usge, false) if most < w => Some(false),
+        (Uslt, true) if most <= w => Some(false),
+        (Usge, true) if most <= w => Some(true),
+        // A word without its highest bit is not negative.
+        (Islt, false) if less && signed <= 0 => Some(false),
+        (Isge, false) if less && signed <= 0 => Some(true),
+        (Islt, false) if less && most < w && signed > 0 => Some(true),
+        (Isge, false) if less && most < w && signed > 0 => Some(false),
+        (Islt, true) if less && signed < 0 => Some(true),
+        (Isge, true) if less && signed < 0 => Some(false),
+        (Islt, true) if less && most <= w && signed >= 0 => Some(false),
+        (Isge, true) if less && most <= w && signed >= 0 => Some(true),
+        _ => None,
+    }
+}
+
 /// Comparisons that give 0 or all ones.
 fn set(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
     use Opcode::*;
@@ -696,6 +825,9 @@ fn set(f: &mut Function, n: &Node, op: Opcode, a: Value, b: Value) -> Step {
             Usne | Uslt | Islt => return Is(f.imm(0)),
             _ => {}
         }
+    }
+    if let Some(known) = by_range(f, op, a, b) {
+        return Is(f.imm(if known { u32::MAX } else { 0 }));
     }
     if !matches!(op, Useq | Usne | Fseq | Fsne) {
         return Keep;
@@ -1344,5 +1476,79 @@ mod tests {
              MOV OUT[0].x, TEMP[ADDR[0].x+10](1).xxxx",
         );
         expect!["MOV().x"].assert_eq(&out);
+    }
+
+    #[test]
+    fn products_join_sums() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "UMUL TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             UADD OUT[0].x, TEMP[0].xxxx, IN[0].zzzz\n\
+             SHL TEMP[1].x, IN[0].xxxx, IMM[2].yyyy\n\
+             UADD OUT[0].y, IN[0].zzzz, TEMP[1].xxxx\n\
+             UADD TEMP[2].x, TEMP[1].xxxx, IMM[1].yyyy\n\
+             UADD OUT[0].z, TEMP[2].xxxx, IMM[1].wwww",
+        );
+        expect![[r#"
+            UMAD(IN0.x, IN0.y, IN0.z)
+            UMAD(IN0.x, 0x10, IN0.z)
+            UMAD(IN0.x, 0x10, 0x3)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn scaled_addresses_are_taken_back() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "UBFE TEMP[0].x, IN[0].xxxx, IMM[0].xxxx, IMM[2].xxxx\n\
+             SHL TEMP[1].x, TEMP[0].xxxx, IMM[2].yyyy\n\
+             UADD TEMP[1].x, TEMP[1].xxxx, IMM[2].xxxx\n\
+             USHR OUT[0].x, TEMP[1].xxxx, IMM[2].yyyy\n\
+             UMUL TEMP[2].x, IN[0].yyyy, IMM[2].xxxx\n\
+             USHR OUT[0].y, TEMP[2].xxxx, IMM[2].yyyy\n\
+             UADD TEMP[3].x, TEMP[2].xxxx, IMM[1].yyyy\n\
+             USHR OUT[0].z, TEMP[3].xxxx, IMM[2].yyyy",
+        );
+        expect![[r#"
+            UADD(UBFE(IN0.x, 0.0, 0x10), 0x1)
+            AND(IN0.y, 0xfffffff)
+            USHR(UMAD(IN0.y, 0x10, 0x1), 0x4)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn known_bits() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "UBFE TEMP[0].x, IN[0].xxxx, IMM[0].xxxx, IMM[2].yyyy\n\
+             AND OUT[0].x, TEMP[0].xxxx, IMM[2].zzzz\n\
+             USLT OUT[0].y, TEMP[0].xxxx, IMM[2].xxxx\n\
+             IMAX OUT[0].z, TEMP[0].xxxx, IMM[0].xxxx\n\
+             USEQ OUT[0].w, TEMP[0].xxxx, IMM[2].zzzz",
+        );
+        expect![[r#"
+            UBFE(IN0.x, 0.0, 0x4)
+            0xffffffff
+            UBFE(IN0.x, 0.0, 0x4)
+            0.0"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn unknown_bits() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "AND OUT[0].x, IN[0].xxxx, IMM[2].zzzz\n\
+             IMAX OUT[0].y, IN[0].xxxx, IMM[0].xxxx\n\
+             UBFE TEMP[0].x, IN[0].xxxx, IMM[0].xxxx, IMM[2].yyyy\n\
+             USLT OUT[0].z, TEMP[0].xxxx, IMM[2].yyyy\n\
+             ISLT OUT[0].w, TEMP[0].xxxx, IN[0].yyyy",
+        );
+        expect![[r#"
+            AND(IN0.x, 0x1f)
+            IMAX(IN0.x, 0.0)
+            USLT(UBFE(IN0.x, 0.0, 0x4), 0x4)
+            ISLT(UBFE(IN0.x, 0.0, 0x4), IN0.y)"#]]
+        .assert_eq(&out);
     }
 }

@@ -27,6 +27,7 @@ use tgsi_ir::{Function, VOp, Value, ix};
 
 use crate::PassCx;
 use crate::const_fold::keep;
+use crate::facts::{Anchors, count_uses};
 
 /// Replaces phis of one value.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
@@ -85,26 +86,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
     if !func.values.values().any(|d| matches!(d.op, VOp::Undef(_))) {
         return;
     }
-    let mut uses = vec![0u32; func.values.len()];
-    for (_, d) in func.values.iter() {
-        d.args.iter().for_each(|&a| uses[ix(a)] += 1);
-    }
-    phis.order
-        .iter()
-        .flat_map(|p| phis.of(*p))
-        .for_each(|&a| uses[ix(edits.resolve(a))] += 1);
-    func.end_args
-        .iter()
-        .flatten()
-        .for_each(|&a| uses[ix(a)] += 1);
-    tgsi_ir::rewrite::walk(func, &func.body, &mut |item| match item {
-        tgsi_ir::Item::If(i) => uses[ix(i.cond)] += 1,
-        tgsi_ir::Item::Switch(s) => uses[ix(s.selector)] += 1,
-        tgsi_ir::Item::Depart(tgsi_ir::FUNCTION, args) => {
-            args.iter().for_each(|&a| uses[ix(a)] += 1)
-        }
-        _ => {}
-    });
+    let uses = count_uses(func, phis);
     let mut wanted = false;
     for &phi in &phis.order {
         let inputs = phis.of(phi);
@@ -115,7 +97,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
     if !wanted {
         return;
     }
-    let anchors = crate::facts::Anchors::collect(func);
+    let anchors = Anchors::collect(func);
     for &phi in &phis.order {
         if edits.subst.contains_key(&phi) || edits.redefine.contains_key(&phi) {
             continue;

@@ -4,7 +4,7 @@
 
 use tgsi::{Opcode, Ty};
 use tgsi_ir::rewrite::{PhiInputs, walk};
-use tgsi_ir::{Body, Function, Item, MultiKind, Slot, VOp, Value, ix};
+use tgsi_ir::{Body, FUNCTION, Function, Item, MultiKind, Slot, VOp, Value, ix};
 
 /// How many operations deep a question looks. Deeper chains of selections are rare.
 const DEPTH: u32 = 6;
@@ -177,6 +177,82 @@ pub fn is_integral(f: &Function, v: Value) -> bool {
     }
 }
 
+/// The bits that may be set in a word.
+pub fn possible_bits(f: &Function, v: Value) -> u32 {
+    bits(f, v, DEPTH)
+}
+
+/// All ones up to the highest bit of `w`.
+fn below(w: u32) -> u32 {
+    u32::MAX.checked_shr(w.leading_zeros()).unwrap_or(0)
+}
+
+fn bits(f: &Function, v: Value, depth: u32) -> u32 {
+    use Opcode::*;
+    const ALL: u32 = u32::MAX;
+    let d = &f.values[v];
+    let Some(depth) = depth.checked_sub(1) else {
+        return ALL;
+    };
+    let of = |i: usize| bits(f, d.args[i], depth);
+    let imm = |i: usize| f.as_imm(d.args[i]);
+    let VOp::Alu(op) = d.op else {
+        return match d.op {
+            VOp::Imm(w) => w,
+            _ => ALL,
+        };
+    };
+    match op {
+        And => of(0) & of(1),
+        Or | Xor => of(0) | of(1),
+        Shl if !f.first_era => imm(1).map_or(ALL, |k| of(0) << (k & 31)),
+        Ushr => imm(1).map_or(ALL, |k| of(0) >> (k & 31)),
+        Ubfe => match (imm(1), imm(2)) {
+            (Some(offset), Some(width)) if width < 32 && offset < 32 && offset + width <= 32 => {
+                of(0) >> offset & ((1 << width) - 1)
+            }
+            _ => ALL,
+        },
+        Uadd => of(0).checked_add(of(1)).map_or(ALL, below),
+        Umul => of(0).checked_mul(of(1)).map_or(ALL, below),
+        Umad => of(0)
+            .checked_mul(of(1))
+            .and_then(|m| m.checked_add(of(2)))
+            .map_or(ALL, below),
+        Umin => below(of(0).min(of(1))),
+        Umax => below(of(0) | of(1)),
+        Umod => imm(1).filter(|&k| k != 0).map_or(ALL, |k| below(k - 1)),
+        Udiv => imm(1).filter(|&k| k != 0).map_or(ALL, |k| below(of(0) / k)),
+        Ucmp => of(1) | of(2),
+        Popc => 63,
+        Slt | Sge | Seq | Sne | Sgt | Sle => ONE,
+        _ => ALL,
+    }
+}
+
+/// How many operands and arguments name each value.
+pub fn count_uses(func: &Function, phis: &PhiInputs) -> Vec<u32> {
+    let mut uses = vec![0u32; func.values.len()];
+    for d in func.values.values() {
+        d.args.iter().for_each(|&a| uses[ix(a)] += 1);
+    }
+    phis.order
+        .iter()
+        .flat_map(|p| phis.of(*p))
+        .for_each(|&a| uses[ix(a)] += 1);
+    func.end_args
+        .iter()
+        .flatten()
+        .for_each(|&a| uses[ix(a)] += 1);
+    walk(func, &func.body, &mut |item| match item {
+        Item::If(i) => uses[ix(i.cond)] += 1,
+        Item::Switch(s) => uses[ix(s.selector)] += 1,
+        Item::Depart(FUNCTION, args) => args.iter().for_each(|&a| uses[ix(a)] += 1),
+        _ => {}
+    });
+    uses
+}
+
 /// Which values are read as bits by someone, by arena position. A value that is not may have
 /// any payload in a NaN.
 #[derive(Debug, Default)]
@@ -205,7 +281,7 @@ impl BitReads {
                     .filter_map(|c| c.label)
                     .for_each(|l| r.mark(l));
             }
-            Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| r.mark(a)),
+            Item::Depart(FUNCTION, args) => args.iter().for_each(|&a| r.mark(a)),
             _ => {}
         });
         f.end_args.iter().flatten().for_each(|&a| r.mark(a));

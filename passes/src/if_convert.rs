@@ -32,7 +32,7 @@ use tgsi_ir::rewrite::{PhiInputs, known_branch, walk};
 use tgsi_ir::{Function, If, Item, VOp, Value, ix};
 
 use crate::PassCx;
-use crate::facts::{is_float_bool, never_minus_zero};
+use crate::facts::{count_uses, is_float_bool, never_minus_zero};
 use crate::simplify::{Plan, Rules, Select, rebuild_plan};
 
 /// Most operations (by source instruction) of both arms together.
@@ -140,29 +140,6 @@ fn selection(func: &Function, i: &If, integers: bool) -> Option<Select> {
     } else {
         integers.then_some(Select::NotZero)
     }
-}
-
-/// How many operands and arguments name each value.
-fn count_uses(func: &Function, phis: &PhiInputs) -> Vec<u32> {
-    let mut uses = vec![0u32; func.values.len()];
-    for d in func.values.values() {
-        d.args.iter().for_each(|&a| uses[ix(a)] += 1);
-    }
-    phis.order
-        .iter()
-        .flat_map(|p| phis.of(*p))
-        .for_each(|&a| uses[ix(a)] += 1);
-    func.end_args
-        .iter()
-        .flatten()
-        .for_each(|&a| uses[ix(a)] += 1);
-    walk(func, &func.body, &mut |item| match item {
-        Item::If(i) => uses[ix(i.cond)] += 1,
-        Item::Switch(s) => uses[ix(s.selector)] += 1,
-        Item::Depart(tgsi_ir::FUNCTION, args) => args.iter().for_each(|&a| uses[ix(a)] += 1),
-        _ => {}
-    });
-    uses
 }
 
 /// Whether the selections cost no more than the branch.

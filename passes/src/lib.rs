@@ -5,6 +5,7 @@
 //! equal bits, but for the payload of a NaN that a float operation made.
 
 pub mod algebra;
+pub mod branch_test;
 pub mod const_fold;
 pub mod copy_prop;
 pub mod cx;

@@ -4,7 +4,9 @@ use tgsi_ir::rewrite::PhiInputs;
 use tgsi_ir::{Function, Item, MultiKind};
 
 use crate::simplify::{ALL, Plan, rebuild_plan};
-use crate::{PassCx, algebra, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert};
+use crate::{
+    PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert,
+};
 
 /// One pass.
 #[derive(Clone, Copy)]
@@ -48,6 +50,11 @@ pub const PASSES: &[Pass] = &[
         name: "if-convert",
         summary: "small branches become selections",
         run: if_convert::run,
+    },
+    Pass {
+        name: "branch-test",
+        summary: "branches test what a comparison with zero tested",
+        run: branch_test::run,
     },
     Pass {
         name: "dead-flow",
@@ -128,6 +135,12 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         let mut next = rebuild_plan(f, &plan, &phis, cx, ALL);
         if (traits.regions || traits.effects)
             && let Some(n) = dead_flow::run(&next, cx)
+        {
+            next = n;
+            flow = true;
+        }
+        if traits.regions
+            && let Some(n) = branch_test::run(&next, cx)
         {
             next = n;
             flow = true;
