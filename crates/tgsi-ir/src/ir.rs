@@ -516,10 +516,10 @@ impl Function {
     /// The evaluation of `op` that folding may use under this function's rules.
     pub fn eval_of(&self, op: Opcode) -> Eval {
         use Opcode::*;
-        if self.zero_wins && matches!(op, Mul | Mad | Dp2 | Dp3 | Dp4 | Dph | Dp2a | Lrp | Pow | Fma) {
+        if self.zero_wins && matches!(op, Mul | Mad | Dp2 | Dp3 | Dp4 | Dph | Dp2a | Lrp | Pow | Fma | Dst | Xpd | Rfl | Nrm | Nrm4 | X2d) {
             return Eval::None;
         }
-        if self.first_era && matches!(op, Rsq | Lrp | Min | Max | Shl | Shr | Rcp) {
+        if self.first_era && matches!(op, Rsq | Lrp | Min | Max | Shl | Shr | Rcp | Dseq | Dslt) {
             return Eval::None;
         }
         op.info().eval
