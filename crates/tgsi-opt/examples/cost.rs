@@ -33,7 +33,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let options = Options { level, ..Options::default() };
+    let options = Options {
+        level,
+        ..Options::default()
+    };
     warm_up(&options);
     for file in args {
         let text = match fs::read_to_string(&file) {

@@ -26,7 +26,7 @@ pub struct Scheduler<'a> {
 /// State of one block.
 struct Graph {
     packs: Vec<PackId>,
-    succs: Vec<SmallVec<[u16; 6]>>,
+    succs: Vec<SmallVec<[u32; 6]>>,
     waits: Vec<u32>,
     /// Webs read by each pack, each once; the top bit says that the web lives on behind the block.
     reads: Vec<SmallVec<[u32; 6]>>,
@@ -44,7 +44,7 @@ const LIVES_ON: u32 = 1 << 31;
 impl<'a> Scheduler<'a> {
     /// Collects the dependences.
     pub fn new(p: &'a Packing) -> Scheduler<'a> {
-        let mut index = vec![u16::MAX; p.packs.len()];
+        let mut index = vec![u32::MAX; p.packs.len()];
         let graphs = (0..p.blocks.len()).map(|b| graph(p, b, &mut index)).collect();
         Scheduler { p, graphs, left: vec![0; p.lir.ents as usize] }
     }
@@ -67,11 +67,11 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-fn graph(p: &Packing, b: usize, index: &mut [u16]) -> Graph {
+fn graph(p: &Packing, b: usize, index: &mut [u32]) -> Graph {
     let packs: Vec<PackId> = p.blocks[b].iter().copied().filter(|&q| !p.packs[q as usize].dead).collect();
     let n = packs.len();
     for (i, &q) in packs.iter().enumerate() {
-        index[q as usize] = i as u16;
+        index[q as usize] = i as u32;
     }
     let end = p.lir.blocks[b].end;
     let lives_on = |w: u32| {
@@ -90,13 +90,13 @@ fn graph(p: &Packing, b: usize, index: &mut [u16]) -> Graph {
     let relative = !p.lir.exts.iter().all(|x| x.addrs.is_empty()) || !p.lir.addrs.is_empty();
     for i in 0..n {
         let pack = &p.packs[g.packs[i] as usize];
-        let mut preds: SmallVec<[u16; 8]> = SmallVec::new();
+        let mut preds: SmallVec<[u32; 8]> = SmallVec::new();
         for &m in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
             let node = &p.lir.nodes[m as usize];
             g.rank[i] = g.rank[i].max(node.pos);
             for &d in &p.preds[m as usize] {
                 let j = index[p.pack_of[d as usize] as usize];
-                if j != u16::MAX && j as usize != i && !preds.contains(&j) {
+                if j != u32::MAX && j as usize != i && !preds.contains(&j) {
                     preds.push(j);
                 }
             }
@@ -116,14 +116,14 @@ fn graph(p: &Packing, b: usize, index: &mut [u16]) -> Graph {
         }
         g.waits[i] = preds.len() as u32;
         for j in preds {
-            g.succs[j as usize].push(i as u16);
+            g.succs[j as usize].push(i as u32);
         }
         if relative {
             g.addresses[i] = addresses(p, g.packs[i]);
         }
     }
     for &q in &g.packs {
-        index[q as usize] = u16::MAX;
+        index[q as usize] = u32::MAX;
     }
     g
 }
@@ -141,7 +141,7 @@ fn forward(g: &Graph, left: &mut [u32], pressure: bool) -> Vec<PackId> {
     }
     let mut waits = g.waits.clone();
     // Kept sorted by rank, the smallest last.
-    let mut ready: Vec<u16> = (0..n as u16).filter(|&i| waits[i as usize] == 0).collect();
+    let mut ready: Vec<u32> = (0..n as u32).filter(|&i| waits[i as usize] == 0).collect();
     ready.sort_unstable_by_key(|&i| std::cmp::Reverse((g.rank[i as usize], i)));
     let mut out = Vec::with_capacity(n);
     let mut address = [NONE; 2];
@@ -189,13 +189,13 @@ fn forward(g: &Graph, left: &mut [u32], pressure: bool) -> Vec<PackId> {
 fn late(g: &Graph, live: &mut [u32]) -> Vec<PackId> {
     let n = g.packs.len();
     let mut users: Vec<u32> = g.succs.iter().map(|s| s.len() as u32).collect();
-    let mut preds: Vec<SmallVec<[u16; 6]>> = (0..n).map(|_| SmallVec::new()).collect();
+    let mut preds: Vec<SmallVec<[u32; 6]>> = (0..n).map(|_| SmallVec::new()).collect();
     for (i, s) in g.succs.iter().enumerate() {
         for &j in s {
-            preds[j as usize].push(i as u16);
+            preds[j as usize].push(i as u32);
         }
     }
-    let mut ready: Vec<u16> = (0..n as u16).filter(|&i| users[i as usize] == 0).collect();
+    let mut ready: Vec<u32> = (0..n as u32).filter(|&i| users[i as usize] == 0).collect();
     ready.sort_unstable_by_key(|&i| (g.rank[i as usize], i));
     let mut out = Vec::with_capacity(n);
     while !ready.is_empty() {
