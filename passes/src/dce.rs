@@ -33,6 +33,14 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     (has_dead(func, &live) && cx.spend()).then(|| rebuild_with(func, &edits, &mut keep))
 }
 
+/// Whether a rebuild would remove more than leaves.
+pub(crate) fn has_work(func: &Function) -> bool {
+    has_dead(
+        func,
+        &liveness(func, &Edits::default(), &PhiInputs::collect(func)),
+    )
+}
+
 /// Whether a rebuild would drop an operation, a phi or a result channel.
 fn has_dead(func: &Function, live: &Liveness) -> bool {
     func.values.iter().any(|(v, d)| match d.op {

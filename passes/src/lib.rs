@@ -15,6 +15,7 @@ pub mod dse;
 pub mod facts;
 pub mod gvn;
 pub mod if_convert;
+pub mod mad_fuse;
 pub mod memory;
 pub mod registry;
 mod simplify;

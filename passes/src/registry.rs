@@ -6,6 +6,7 @@ use tgsi_ir::{Function, Item, MultiKind};
 use crate::simplify::{ALL, Plan, rebuild_plan};
 use crate::{
     PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert,
+    mad_fuse,
 };
 
 /// One pass.
@@ -67,8 +68,13 @@ pub const PASSES: &[Pass] = &[
         run: dce::run,
     },
     Pass {
+        name: "mad-fuse",
+        summary: "sums of products nothing else reads become multiply-adds (a contraction; not in clean)",
+        run: mad_fuse::run,
+    },
+    Pass {
         name: "clean",
-        summary: "all of the above until nothing changes",
+        summary: "everything exact above until nothing changes",
         run: clean_rounds,
     },
 ];
@@ -148,7 +154,7 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         current = Some(next);
     }
     let new = current?;
-    (cx.rewrites.get() != before || new.values.len() < func.values.len()).then_some(new)
+    (cx.rewrites.get() != before || dce::has_work(func)).then_some(new)
 }
 
 /// What a function has, so that passes with nothing to work on are skipped.
@@ -178,5 +184,104 @@ impl Traits {
                 .iter()
                 .any(|m| matches!(m.kind, MultiKind::Load | MultiKind::Store)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::testing::lifted;
+
+    const HEADINGS: [&str; 7] = [
+        "What",
+        "Why",
+        "Algorithm",
+        "Preserves",
+        "Limits",
+        "Cost",
+        "Tests",
+    ];
+    /// Files that are no pass.
+    const HELPERS: [&str; 7] = [
+        "lib", "cx", "facts", "memory", "registry", "simplify", "testing",
+    ];
+
+    #[test]
+    fn every_file_is_a_pass_with_its_headings() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(dir).expect("the source folder").flatten() {
+            let name = entry
+                .file_name()
+                .to_string_lossy()
+                .trim_end_matches(".rs")
+                .to_owned();
+            if HELPERS.contains(&name.as_str()) {
+                continue;
+            }
+            seen += 1;
+            assert!(
+                pass_named(&name.replace('_', "-")).is_some(),
+                "{name} is not registered"
+            );
+            let text = std::fs::read_to_string(entry.path()).expect("a readable file");
+            let found: Vec<&str> = text
+                .lines()
+                .filter_map(|l| l.strip_prefix("//! # "))
+                .collect();
+            assert_eq!(found, HEADINGS, "{name}");
+        }
+        assert_eq!(seen + 1, PASSES.len());
+    }
+
+    #[test]
+    fn without_fuel_nothing_is_rewritten() {
+        let text = "ADD TEMP[0].x, IMM[0].yyyy, IMM[0].wwww\nUIF IN[0].xxxx\nMOV TEMP[1].x, TEMP[0].xxxx\nELSE\n\
+                    MOV TEMP[1].x, IN[1].xxxx\nENDIF\nMAD OUT[0].x, TEMP[1].xxxx, IMM[0].yyyy, TEMP[0].xxxx";
+        let f = lifted(text);
+        for pass in PASSES {
+            let cx = PassCx::default();
+            cx.fuel.set(Some(0));
+            let new = run_pass(pass.name, &f, &cx);
+            assert!(new.is_none() || pass.name == "clean", "{}", pass.name);
+            assert_eq!(cx.rewrites.get(), 0);
+        }
+    }
+
+    #[test]
+    fn each_drop_of_fuel_is_one_rewrite() {
+        let f = lifted(
+            "ADD TEMP[0].x, IMM[0].yyyy, IMM[0].wwww\nMAD OUT[0].x, IN[0].xxxx, IMM[0].yyyy, TEMP[0].xxxx",
+        );
+        for fuel in 0..2 {
+            let cx = PassCx::default();
+            cx.fuel.set(Some(fuel));
+            run_pass("clean", &f, &cx);
+            assert_eq!(cx.rewrites.get(), fuel);
+        }
+    }
+
+    #[test]
+    fn clean_finds_nothing_twice() {
+        let cx = PassCx::default();
+        let f = lifted(
+            "UIF IN[0].xxxx\nADD TEMP[0].x, IN[1].xxxx, IN[1].yyyy\nENDIF\nMUL OUT[0].x, TEMP[0].xxxx, IMM[0].yyyy",
+        );
+        let once = clean(&f, &cx).expect("there is something to clean");
+        assert!(clean(&once, &cx).is_none());
+    }
+
+    #[test]
+    fn an_unknown_name_is_no_pass() {
+        assert!(
+            run_pass(
+                "no-such-pass",
+                &lifted("MOV OUT[0].x, IN[0].xxxx"),
+                &PassCx::default()
+            )
+            .is_none()
+        );
     }
 }

@@ -22,7 +22,8 @@ pub struct Edits {
     pub subst: FxHashMap<Value, Value>,
     /// Effects that are dropped although their kind would keep them (overwritten stores).
     pub dropped: rustc_hash::FxHashSet<Value>,
-    /// Phis that become an operation (a branch that is a selection); the operands precede the phi.
+    /// Values that become another operation (phis of a branch that is a selection); the operands
+    /// precede the value, its width stays.
     pub redefine: FxHashMap<Value, (VOp, Args)>,
     /// Channels (a mask) that a [`MultiKind::Store`] no longer writes; at least one stays.
     pub trimmed: FxHashMap<Value, u8>,
@@ -257,11 +258,13 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
         {
             l.results[m.0 as usize] |= 1 << c;
         }
+        if !edits.redefine.is_empty()
+            && let Some((_, args)) = edits.redefine.get(&v)
+        {
+            stack.extend(args);
+            continue;
+        }
         if let VOp::Phi(_) = d.op {
-            if let Some((_, args)) = edits.redefine.get(&v) {
-                stack.extend(args);
-                continue;
-            }
             stack.extend(phis.of(v));
             stack.extend(cond_of.get(ix(v)).copied().flatten());
         }
