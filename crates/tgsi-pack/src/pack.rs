@@ -140,7 +140,7 @@ pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &Pac
     p.dependences(f);
     p.fold_stores(f, layout);
     if options.merge {
-        p.merge_all(f, options);
+        p.merge_all(options);
     }
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after merging");
     p

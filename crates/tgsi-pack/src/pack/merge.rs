@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tgsi_ir::layout::Layout;
 use tgsi_ir::{Function, MultiKind};
 
-use super::{Home, Kind, PackId, PackOptions, Packing};
+use super::{Home, Kind, PackId, PackOptions, Packing, commutes};
 use crate::lir::{NONE, NodeId, Ref, What};
 
 /// Packs looked at together; reachability is a square of bits this wide.
@@ -31,7 +31,7 @@ impl Reach {
 
 impl Packing {
     /// Merges in every block.
-    pub(super) fn merge_all(&mut self, f: &Function, options: &PackOptions) {
+    pub(super) fn merge_all(&mut self, options: &PackOptions) {
         let mut index = vec![u16::MAX; self.packs.len()];
         for b in 0..self.blocks.len() {
             let live: Vec<PackId> =
@@ -41,7 +41,7 @@ impl Packing {
                     continue;
                 }
                 let mut r = self.reach(chunk, index);
-                self.merge_window(f, &mut r, options);
+                self.merge_window(&mut r, options);
                 index = r.index;
                 for &p in chunk {
                     index[p as usize] = u16::MAX;
@@ -93,58 +93,109 @@ impl Packing {
         pack.nodes.iter().copied().chain((pack.store != NONE).then_some(pack.store)).collect()
     }
 
-    fn merge_window(&mut self, f: &Function, r: &mut Reach, options: &PackOptions) {
-        // Packs that may be merged, sorted by key: a bucket is a run of equal keys.
-        let mut keys: Vec<(u64, usize)> = Vec::with_capacity(r.packs.len());
-        let mut key_of: Vec<u64> = vec![u64::MAX; r.packs.len()];
+    fn merge_window(&mut self, r: &mut Reach, options: &PackOptions) {
+        // Packs that may be merged, sorted by key and operand files: a bucket is a run of equals.
+        let mut keys: Vec<(u64, u64, u16)> = Vec::with_capacity(r.packs.len());
+        let mut key_of: Vec<(u64, u64)> = vec![(u64::MAX, 0); r.packs.len()];
         for (i, &p) in r.packs.iter().enumerate() {
             let pack = &self.packs[p as usize];
-            if pack.dead || pack.store != NONE || !self.packable(pack.nodes[0]) {
+            if pack.dead {
                 continue;
             }
-            let width = self.lir.nodes[pack.nodes[0] as usize].dst_count as usize;
-            if (pack.nodes.len() + 1) * width > 4 {
+            let node = &self.lir.nodes[pack.nodes[0] as usize];
+            if pack.store != NONE || !self.packable(pack.nodes[0]) {
                 continue;
             }
-            key_of[i] = self.key(pack.nodes[0]);
-            keys.push((key_of[i], i));
+            if (pack.nodes.len() + 1) * node.dst_count as usize > 4 {
+                continue;
+            }
+            self.canonical(p);
+            let key = self.key(self.packs[p as usize].nodes[0]);
+            key_of[i] = (key, self.signature(p));
+            keys.push((key, key_of[i].1, i as u16));
         }
         keys.sort_unstable();
         // Consumers first: they tell which producers belong together.
         for i in (0..r.packs.len()).rev() {
-            loop {
-                let p = r.packs[i];
-                let pack = &self.packs[p as usize];
-                if pack.dead || pack.store != NONE || !self.packable(pack.nodes[0]) {
-                    break;
-                }
-                let key = key_of[i];
-                if key == u64::MAX {
-                    break;
-                }
-                let at = keys.partition_point(|&x| x < (key, i));
-                let mut best: Option<(i32, usize)> = None;
-                let before = keys[..at].iter().rev().take(LOOK);
-                let after = keys[at..].iter().skip(1).take(LOOK);
-                for &(k, j) in after.take_while(|x| x.0 == key).chain(before.take_while(|x| x.0 == key)) {
-                    let _ = k;
-                    if self.packs[r.packs[j] as usize].dead || r.has(i, j) || r.has(j, i) {
-                        continue;
-                    }
-                    if let Some(score) = self.score(r.packs[i], r.packs[j], options)
-                        && best.is_none_or(|b| score > b.0)
-                    {
-                        best = Some((score, j));
-                    }
-                }
-                let Some((_, j)) = best else { break };
+            let (key, files) = key_of[i];
+            if key == u64::MAX {
+                continue;
+            }
+            while let Some(j) = self.partner(r, &keys, (key, files, i as u16), options) {
                 if !self.merge(r.packs[i], r.packs[j]) {
                     break;
                 }
                 self.join(r, i, j);
             }
         }
-        let _ = f;
+    }
+
+    /// The best pack to merge with pack `me.2` of the window.
+    fn partner(
+        &mut self,
+        r: &Reach,
+        keys: &[(u64, u64, u16)],
+        me: (u64, u64, u16),
+        options: &PackOptions,
+    ) -> Option<usize> {
+        let i = me.2 as usize;
+        let p = r.packs[i];
+        let pack = &self.packs[p as usize];
+        if pack.dead {
+            return None;
+        }
+        let width = self.lir.nodes[pack.nodes[0] as usize].dst_count as usize;
+        if (pack.nodes.len() + 1) * width > 4 {
+            return None;
+        }
+        let at = keys.partition_point(|&x| x < me);
+        let same = |x: &&(u64, u64, u16)| (x.0, x.1) == (me.0, me.1);
+        let before = keys[..at].iter().rev().take(LOOK).take_while(same);
+        let after = keys[at..].iter().skip(1).take(LOOK).take_while(same);
+        let mut best: Option<(i32, usize)> = None;
+        for &(_, _, j) in after.chain(before) {
+            let j = j as usize;
+            if self.packs[r.packs[j] as usize].dead || r.has(i, j) || r.has(j, i) {
+                continue;
+            }
+            if let Some(score) = self.score(p, r.packs[j], options)
+                && best.is_none_or(|b| score > b.0)
+            {
+                best = Some((score, j));
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    /// Puts the first two operands of a commutative pack into the order in which packs are
+    /// compared: registers before external ones before immediates.
+    fn canonical(&mut self, p: PackId) {
+        let pack = &self.packs[p as usize];
+        let What::Alu(op) = self.lir.nodes[pack.nodes[0] as usize].what else { return };
+        if !commutes(op) || file_of(self.slot_home(pack, 0)) <= file_of(self.slot_home(pack, 1)) {
+            return;
+        }
+        for i in 0..pack.nodes.len() {
+            let n = &self.lir.nodes[self.packs[p as usize].nodes[i] as usize];
+            let (first, len) = (n.first as usize, n.lens[0] as usize);
+            for c in 0..len {
+                self.lir.opnds.swap(first + c, first + len + c);
+            }
+        }
+    }
+
+    /// The files of destination and operands: packs that differ here can never be one.
+    fn signature(&self, p: PackId) -> u64 {
+        let pack = &self.packs[p as usize];
+        let node = &self.lir.nodes[pack.nodes[0] as usize];
+        let mut h = match self.classes[self.class(node.dst) as usize].kind {
+            Kind::Temp => 0,
+            Kind::Out(r) => r as u64 + 1,
+        };
+        for k in 0..node.sources as usize {
+            h = h.wrapping_mul(0x0100_0000_01B3) ^ file_of(self.slot_home(pack, k));
+        }
+        h
     }
 
     /// Makes `i` stand for `j` too in the reachability.
@@ -398,5 +449,15 @@ impl Packing {
         let node = &self.lir.nodes[n as usize];
         let e = (node.dst_count > 0).then_some(node.dst)?;
         Some(self.classes[self.class(e) as usize].kind)
+    }
+}
+
+/// Orders homes: classes, then external registers, then immediates, then nothing.
+fn file_of(h: Home) -> u64 {
+    match h {
+        Home::Class(_) => 0,
+        Home::Ext(x) => 1 + u64::from(x),
+        Home::Imm => u64::MAX - 1,
+        Home::Any => u64::MAX,
     }
 }
