@@ -1,5 +1,7 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
+use std::cmp::Ordering;
+
 use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
@@ -10,7 +12,7 @@ use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::lower::{LowerOptions, lower};
+use crate::lower::{LowerError, LowerOptions, Lowering};
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
@@ -154,21 +156,16 @@ impl Run<'_, '_> {
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
-                let lowered = self.timed("allocate", |_| lower(&f, &l, &p, &order, program, lower_options));
-                match lowered {
-                    Ok(low) => {
-                        let counts = count_result(&low.program, self.input);
-                        let cost = Cost::of(&low.program, &counts, &self.options.target);
-                        let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
-                        if cost < bound && self.acceptable(&low.program) {
-                            best = Some(Candidate {
-                                program: low.program,
-                                counts,
-                                cost,
-                                temps_bound: low.temps_bound,
-                            });
-                        }
-                    }
+                let lowered = self.timed("allocate", |_| Lowering::new(&f, &l, &p, &order, program, lower_options));
+                let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+                let better = match lowered {
+                    Ok(low) if cannot_beat(&low, &bound) => continue,
+                    Ok(low) => self.timed("print", |s| s.candidate(&low, bound)),
+                    Err(e) => Err(e),
+                };
+                match better {
+                    Ok(Some(b)) => best = Some(b),
+                    Ok(None) => {}
                     Err(e) => failed = Some(unsupported("lower", e.to_string())),
                 }
             }
@@ -178,6 +175,17 @@ impl Run<'_, '_> {
             (None, Some(e)) => Err(e),
             (None, None) => Ok(None),
         }
+    }
+
+    /// Prints a program; it is a candidate if it costs less than `bound` and the target takes it.
+    fn candidate(&self, low: &Lowering<'_>, bound: Cost) -> Result<Option<Candidate>, LowerError> {
+        let program = low.print()?;
+        let counts = count_result(&program, self.input);
+        let cost = Cost::of(&program, &counts, &self.options.target);
+        if cost >= bound || !self.acceptable(&program) {
+            return Ok(None);
+        }
+        Ok(Some(Candidate { program, counts, cost, temps_bound: low.temps_bound() }))
     }
 
     /// Whether the target takes the result wherever it took the input.
@@ -237,5 +245,17 @@ impl Run<'_, '_> {
             Level::O0 | Level::O1 => vec![base],
             _ => vec![base, PackOptions { reach: 40, ..base }, PackOptions { merge: false, ..base }],
         }
+    }
+}
+
+/// Whether a program costs no less than `bound`, as far as its instructions and temporaries tell.
+fn cannot_beat(low: &Lowering<'_>, bound: &Cost) -> bool {
+    if bound.misfit {
+        return false;
+    }
+    match low.instructions().cmp(&bound.instructions) {
+        Ordering::Less => false,
+        Ordering::Equal => bound.limited_indirections == 0 && low.temps() > bound.temps,
+        Ordering::Greater => true,
     }
 }

@@ -46,6 +46,17 @@ pub struct Blocks<'a> {
     pub spans: &'a [(u32, u32)],
 }
 
+/// What is known of a word after one look at all events.
+#[derive(Clone, Copy)]
+struct Sketch {
+    /// Block and position of the write, if there is one.
+    write: Option<(u32, u32)>,
+    /// End of the range so far.
+    end: u32,
+    /// Written again, or read where the write does not come before in the same block.
+    several: bool,
+}
+
 /// Live ranges of words that may be written several times.
 ///
 /// A write at position `p` starts a range at `p`; a read at `q` keeps the word alive in
@@ -53,69 +64,120 @@ pub struct Blocks<'a> {
 /// A write nothing reads occupies one position. Reads without a write before them
 /// are live from the start of the program.
 pub fn ranges(words: usize, blocks: &Blocks<'_>, writes: &[Event], reads: &[Event]) -> Vec<Segs> {
-    let by_word = |events: &[Event]| {
+    let sketches = sketch(words, writes, reads);
+    let mut out: Vec<Segs> = Vec::with_capacity(words);
+    for s in &sketches {
+        let mut segs = Segs::new();
+        if let (Some((_, start)), false) = (s.write, s.several) {
+            segs.push((start, s.end));
+        }
+        out.push(segs);
+    }
+    if sketches.iter().any(|s| s.several) {
+        let writes = ByWord::new(&sketches, writes);
+        let reads = ByWord::new(&sketches, reads);
+        let mut flow = Flow { blocks, stamp: vec![u32::MAX; blocks.spans.len()], work: Vec::new(), segs: Vec::new() };
+        for word in (0..words).filter(|&w| sketches[w].several) {
+            out[word] = flow.word(word, writes.of(word), reads.of(word));
+        }
+    }
+    out
+}
+
+/// Most words are written once and read behind that in the same block: what their range is shows
+/// without sorting anything.
+fn sketch(words: usize, writes: &[Event], reads: &[Event]) -> Vec<Sketch> {
+    let mut out = vec![Sketch { write: None, end: 0, several: false }; words];
+    for &(word, block, at) in writes {
+        let s = &mut out[word as usize];
+        s.several = s.write.is_some();
+        s.write = Some((block, at));
+        s.end = at + 1;
+    }
+    for &(word, block, at) in reads {
+        let s = &mut out[word as usize];
+        match s.write {
+            Some((b, start)) if b == block && start < at => s.end = s.end.max(at),
+            _ => s.several = true,
+        }
+    }
+    out
+}
+
+/// The events of the words that need a closer look.
+struct ByWord {
+    start: Vec<u32>,
+    events: Vec<(u32, u32)>,
+}
+
+impl ByWord {
+    fn new(sketches: &[Sketch], events: &[Event]) -> ByWord {
+        let words = sketches.len();
+        let chosen = || events.iter().filter(|e| sketches[e.0 as usize].several);
         let mut start = vec![0u32; words + 1];
-        for e in events {
-            start[e.0 as usize + 1] += 1;
+        for e in chosen() {
+            start[e.0 as usize] += 1;
         }
-        for i in 0..words {
-            start[i + 1] += start[i];
+        let mut total = 0;
+        for s in &mut start {
+            total += *s;
+            *s = total;
         }
-        let mut at = start.clone();
-        let mut out = vec![(0u32, 0u32); events.len()];
-        for e in events {
-            out[at[e.0 as usize] as usize] = (e.1, e.2);
-            at[e.0 as usize] += 1;
+        let mut sorted = vec![(0, 0); total as usize];
+        for e in chosen().rev() {
+            let at = &mut start[e.0 as usize];
+            *at -= 1;
+            sorted[*at as usize] = (e.1, e.2);
         }
-        (start, out)
-    };
-    let (ws, w) = by_word(writes);
-    let (rs, r) = by_word(reads);
-    let n = blocks.spans.len();
-    let mut stamp = vec![u32::MAX; n];
-    let mut work: Vec<u32> = Vec::new();
-    let mut segs: Vec<(u32, u32)> = Vec::new();
-    let mut out = Vec::with_capacity(words);
-    for word in 0..words {
-        let w = &w[ws[word] as usize..ws[word + 1] as usize];
-        let r = &r[rs[word] as usize..rs[word + 1] as usize];
-        segs.clear();
-        for &(_, p) in w {
-            segs.push((p, p + 1));
+        ByWord { start, events: sorted }
+    }
+
+    /// The events of a word in their order.
+    fn of(&self, word: usize) -> &[(u32, u32)] {
+        &self.events[self.start[word] as usize..self.start[word + 1] as usize]
+    }
+}
+
+/// Follows words through the blocks.
+struct Flow<'a> {
+    blocks: &'a Blocks<'a>,
+    /// The last word that passed through each block.
+    stamp: Vec<u32>,
+    work: Vec<u32>,
+    segs: Vec<(u32, u32)>,
+}
+
+impl Flow<'_> {
+    /// The range of a word from its writes and reads, `(block, position)`.
+    fn word(&mut self, word: usize, writes: &[(u32, u32)], reads: &[(u32, u32)]) -> Segs {
+        self.segs.clear();
+        self.segs.extend(writes.iter().map(|&(_, p)| (p, p + 1)));
+        for &(b, p) in reads {
+            self.back(writes, b, p);
         }
-        // The last write in a block before a position.
-        let before = |b: u32, p: u32| w.iter().filter(|x| x.0 == b && x.1 < p).map(|x| x.1).max();
-        for &(b, p) in r {
-            match before(b, p) {
-                Some(d) => segs.push((d, p)),
-                None => {
-                    segs.push((blocks.spans[b as usize].0, p));
-                    work.extend(&blocks.layout.blocks[b as usize].preds);
-                }
+        while let Some(b) = self.work.pop() {
+            if std::mem::replace(&mut self.stamp[b as usize], word as u32) != word as u32 {
+                self.back(writes, b, self.blocks.spans[b as usize].1);
             }
         }
-        while let Some(b) = work.pop() {
-            if std::mem::replace(&mut stamp[b as usize], word as u32) == word as u32 {
-                continue;
-            }
-            let (start, end) = blocks.spans[b as usize];
-            match before(b, end) {
-                Some(d) => segs.push((d, end)),
-                None => {
-                    segs.push((start, end));
-                    work.extend(&blocks.layout.blocks[b as usize].preds);
-                }
-            }
-        }
-        segs.sort_unstable();
+        self.segs.sort_unstable();
         let mut merged = Segs::new();
-        for &s in &segs {
+        for &s in &self.segs {
             match merged.last_mut() {
                 Some(last) if last.1 >= s.0 => last.1 = last.1.max(s.1),
                 _ => merged.push(s),
             }
         }
-        out.push(merged);
+        merged
     }
-    out
+
+    /// Live in a block up to a position, from the last write before it or else from further back.
+    fn back(&mut self, writes: &[(u32, u32)], block: u32, end: u32) {
+        let before = writes.iter().filter(|w| w.0 == block && w.1 < end).map(|w| w.1).max();
+        let start = before.unwrap_or_else(|| {
+            self.work.extend(&self.blocks.layout.blocks[block as usize].preds);
+            self.blocks.spans[block as usize].0
+        });
+        self.segs.push((start, end));
+    }
 }

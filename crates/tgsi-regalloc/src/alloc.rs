@@ -76,12 +76,13 @@ pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, Allo
             limit,
             bound: packing,
         }),
-        _ => Ok(finish(&prepared, search.best_place, search.best)),
+        _ => Ok(finish(&prepared, search, packing)),
     }
 }
 
 /// Numbers the temporaries by first use, after the arrays.
-fn finish(prepared: &Prepared, mut place: Vec<Placed>, temps: u32) -> Assignment {
+fn finish(prepared: &Prepared, search: Search<'_>, bound: u32) -> Assignment {
+    let (mut place, temps) = (search.best_place, search.best);
     let mut first = vec![(Point::MAX, u32::MAX, 0u32); temps as usize];
     for (index, (placed, item)) in place.iter().zip(&prepared.items).enumerate() {
         if let Some(entry) = first.get_mut(placed.temp as usize) {
@@ -100,6 +101,7 @@ fn finish(prepared: &Prepared, mut place: Vec<Placed>, temps: u32) -> Assignment
         place,
         array_base: prepared.array_base.clone(),
         temps: prepared.array_temps + temps,
+        bound,
     }
 }
 
@@ -117,6 +119,8 @@ struct Search<'a> {
     best_order: Vec<u32>,
     /// Indices of items; kept between restarts.
     order: Vec<u32>,
+    /// Scratch memory of sorting.
+    keys: Vec<u128>,
 }
 
 impl<'a> Search<'a> {
@@ -130,6 +134,7 @@ impl<'a> Search<'a> {
             best_place: Vec::new(),
             best_order: Vec::new(),
             order: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -145,44 +150,56 @@ impl<'a> Search<'a> {
         failed
     }
 
-    /// Sorts by `key` and runs, unless the goal has been reached.
-    fn attempt_by<K: Ord>(&mut self, mode: Mode, key: impl Fn(&Item) -> K) {
+    /// Sorts by `key`, which has 96 bits, and runs, unless the goal has been reached.
+    fn attempt_by(&mut self, mode: Mode, key: impl Fn(&Item) -> u128) {
         if self.best <= self.goal {
             return;
         }
-        let items = &self.prepared.items;
+        let items = self.prepared.items.iter().enumerate();
+        self.keys.clear();
+        self.keys
+            .extend(items.map(|(index, item)| key(item) << 32 | index as u128));
+        self.keys.sort_unstable();
         self.order.clear();
-        self.order.extend(0..items.len() as u32);
-        self.order.sort_by_key(|&i| key(&items[i as usize]));
+        self.order.extend(self.keys.iter().map(|&key| key as u32));
         self.attempt(mode);
     }
 
     fn fixed_orders(&mut self) {
-        let length = |item: &Item| item.end.saturating_sub(item.start);
-        let longest = self.prepared.items.iter().map(length).max().unwrap_or(0);
-        let narrow = |item: &Item| 4 - item.width;
+        let narrow = |item: &Item| 4 - u128::from(item.width);
+        let start = |item: &Item| u128::from(item.start);
+        let earliness = |item: &Item| u128::from(Point::MAX - item.end);
         // The first run has no cap and always succeeds.
-        self.attempt_by(Mode::InOrder, |i| (i.start, narrow(i), Point::MAX - i.end));
-        self.attempt_by(Mode::AnyOrder, |i| (narrow(i), i.start, Point::MAX - i.end));
+        self.attempt_by(Mode::InOrder, |i| {
+            start(i) << 34 | narrow(i) << 32 | earliness(i)
+        });
+        if self.best <= self.goal {
+            return;
+        }
+        self.attempt_by(Mode::AnyOrder, |i| {
+            narrow(i) << 64 | start(i) << 32 | earliness(i)
+        });
         let work = self.prepared.items.len().saturating_mul(self.best as usize);
         if work > ALL_ORDERS_UP_TO {
             return;
         }
+        let length = |item: &Item| item.end.saturating_sub(item.start);
+        let longest = self.prepared.items.iter().map(length).max().unwrap_or(0);
         self.attempt_by(Mode::AnyOrder, |i| {
-            (
-                length(i) <= longest / 4,
-                i.start,
-                narrow(i),
-                Point::MAX - i.end,
-            )
+            let short = u128::from(length(i) <= longest / 4);
+            short << 66 | start(i) << 34 | narrow(i) << 32 | earliness(i)
         });
         self.attempt_by(Mode::AnyOrder, |i| {
-            (Point::MAX - length(i), narrow(i), i.start)
+            let shortness = u128::from(Point::MAX - length(i));
+            shortness << 34 | narrow(i) << 32 | start(i)
         });
     }
 
     /// Up to `count` runs in orders improved from failures.
     fn restarts(&mut self, count: u32) {
+        if self.best <= self.goal {
+            return;
+        }
         self.order.clone_from(&self.best_order);
         for _ in 0..count {
             if self.best <= self.goal {
@@ -235,6 +252,8 @@ struct Run<'a> {
     place: Vec<Placed>,
     /// Busy channels of each group, `words` a group.
     busy: Vec<u64>,
+    /// The item at hand finds busy what is open in `scan`, and nothing else; `busy` is void.
+    open_only: bool,
 }
 
 /// The low bit of each temporary's four.
@@ -260,6 +279,7 @@ impl<'a> Run<'a> {
                 prepared.items.len()
             ],
             busy: vec![0; 4 * words],
+            open_only: false,
         }
     }
 
@@ -307,52 +327,75 @@ impl<'a> Run<'a> {
         temp
     }
 
-    /// The open temporary that fits `item` best. Leaves the busy channels of each
-    /// group in `busy`.
+    /// The open temporary that fits `item` best.
     fn best_fit(&mut self, item: &Item) -> Option<u32> {
-        let words = self.occupancy.words();
-        let groups = usize::from(item.groups);
-        let sets = self.busy.chunks_exact_mut(words).take(groups);
-        for (group, busy) in sets.enumerate() {
-            let segs = item.segs_of(self.prepared, group);
-            match self.mode {
-                Mode::InOrder => self.scan.busy(segs, busy),
-                Mode::AnyOrder => busy.fill(0),
-            }
-            if !self.occupancy.is_empty() {
-                self.occupancy.busy(segs, busy);
-            }
-        }
+        self.find_busy(item);
         let mut best = None;
-        let mut best_key = u64::MAX;
-        let used_words = self.opened.div_ceil(TEMPS_PER_WORD) as usize;
-        for word in 0..used_words {
-            let mut room = self.room(item, word);
-            while room != 0 {
-                let shift = room.trailing_zeros() & !3;
-                let temp = word as u32 * TEMPS_PER_WORD + shift / 4;
-                let left_over = (room >> shift & 0xf).count_ones();
-                room &= !(0xf << shift);
-                let apart = self.death[temp as usize].abs_diff(item.end);
-                let key = u64::from(left_over) << 32 | u64::from(apart);
-                if key < best_key && self.fits(item, word, shift) {
-                    best_key = key;
-                    best = Some(temp);
+        // Fewest channels left over, then the death closest to the item's.
+        let (mut best_left, mut best_apart) = (4, Point::MAX);
+        for word in 0..self.opened.div_ceil(TEMPS_PER_WORD) as usize {
+            let free = self.free(item, word);
+            let mut more = at_least(free, item.width);
+            for left in item.width..=best_left {
+                if more == 0 {
+                    break;
+                }
+                let enough = more;
+                more = at_least(free, left + 1);
+                let mut exact = enough & !more;
+                while exact != 0 {
+                    let shift = exact.trailing_zeros();
+                    exact &= exact - 1;
+                    let temp = word as u32 * TEMPS_PER_WORD + shift / 4;
+                    let apart = self.death[temp as usize].abs_diff(item.end);
+                    let better = best.is_none() || left < best_left || apart < best_apart;
+                    if better && self.fits(item, word, shift) {
+                        (best_left, best_apart) = (left, apart);
+                        best = Some(temp);
+                    }
+                }
+                if best.is_some() && best_left == left {
+                    break;
                 }
             }
         }
         best
     }
 
-    /// The channels of word `word` free for at least one lane, in temporaries that
-    /// may have enough of them and are of the right class.
-    fn room(&self, item: &Item, word: usize) -> u64 {
-        let words = self.occupancy.words();
-        let mut busy = self.busy[word];
-        for group in 1..usize::from(item.groups) {
-            busy &= self.busy[group * words + word];
+    /// Finds the busy channels of each group, unless `scan` alone knows them.
+    fn find_busy(&mut self, item: &Item) {
+        let nothing_else = self.occupancy.is_empty();
+        self.open_only = nothing_else && item.at_once && self.mode == Mode::InOrder;
+        if self.open_only {
+            return;
         }
-        let mut free = !busy;
+        let words = self.occupancy.words();
+        let sets = self.busy.chunks_exact_mut(words);
+        for (group, busy) in sets.take(usize::from(item.groups)).enumerate() {
+            let segs = item.segs_of(self.prepared, group);
+            match self.mode {
+                Mode::InOrder => self.scan.busy(segs, busy),
+                Mode::AnyOrder => busy.fill(0),
+            }
+            if !nothing_else {
+                self.occupancy.busy(segs, busy);
+            }
+        }
+    }
+
+    /// The channels of word `word` free for at least one lane, in temporaries of the
+    /// right class.
+    fn free(&self, item: &Item, word: usize) -> u64 {
+        let mut free = if self.open_only {
+            !self.scan.open()[word]
+        } else {
+            let words = self.occupancy.words();
+            let mut busy = self.busy[word];
+            for group in 1..usize::from(item.groups) {
+                busy &= self.busy[group * words + word];
+            }
+            !busy
+        };
         let open = self.opened - word as u32 * TEMPS_PER_WORD;
         if open < TEMPS_PER_WORD {
             free &= (1 << (4 * open)) - 1;
@@ -364,12 +407,15 @@ impl<'a> Run<'a> {
                 !self.precise[word]
             };
         }
-        let enough = at_least(free, item.width);
-        free & (enough * 0xf)
+        free
     }
 
     /// The channels each lane may take in the temporary at `shift` of `word`.
     fn masks(&self, item: &Item, word: usize, shift: u32) -> [u8; 4] {
+        if self.open_only {
+            let free = !(self.scan.open()[word] >> shift) as u8;
+            return item.allowed.map(|allowed| allowed & free);
+        }
         let words = self.occupancy.words();
         let mut masks = item.allowed;
         for (mask, &group) in masks.iter_mut().zip(&item.group_of) {
@@ -379,19 +425,23 @@ impl<'a> Run<'a> {
         masks
     }
 
-    /// Whether the lanes find distinct channels.
+    /// Whether the lanes find distinct channels, where there are enough of them for some lane.
     fn fits(&self, item: &Item, word: usize, shift: u32) -> bool {
-        if item.groups == 1 && !item.constrained {
+        let one_set = self.open_only || item.groups == 1;
+        if one_set && !item.constrained {
             return true;
         }
+        if self.open_only && item.follows == 0 {
+            return self.scan.open()[word] >> shift & u64::from(item.pins) == 0;
+        }
         let masks = self.masks(item, word, shift);
-        matching(usize::from(item.width), &masks, item.follows, &[0, 1, 2, 3]).is_some()
+        let width = usize::from(item.width);
+        matching(width, &masks, item.follows, &[0, 1, 2, 3]).is_some()
     }
 
-    /// Puts `item` into `temp`, where it fits.
-    fn put(&mut self, index: usize, item: &Item, temp: u32) {
-        let word = (temp / TEMPS_PER_WORD) as usize;
-        let shift = 4 * (temp % TEMPS_PER_WORD);
+    /// The channels that the lanes of `item` take in the temporary at `shift` of
+    /// `word`, where they fit.
+    fn channels(&self, item: &Item, word: usize, shift: u32) -> Option<[u8; 4]> {
         let masks = self.masks(item, word, shift);
         let mut preference = self.prepared.preference;
         if self.prepared.pairs {
@@ -399,8 +449,28 @@ impl<'a> Run<'a> {
             let free = masks[0] | masks[1] | masks[2] | masks[3];
             preference.sort_by_key(|&c| free >> (c ^ 1) & 1);
         }
+        if !self.open_only || item.follows != 0 {
+            return matching(usize::from(item.width), &masks, item.follows, &preference);
+        }
+        // All lanes choose from one set: pinned ones take theirs, the others the rest.
+        let open = !(self.scan.open()[word] >> shift) as u8 & !item.pins;
+        let mut rest = preference.iter().filter(|&&c| open >> c & 1 == 1);
+        let mut chans = [Placed::NO_LANE; 4];
+        for (chan, allowed) in chans.iter_mut().zip(item.allowed).take(item.width.into()) {
+            *chan = match allowed.is_power_of_two() {
+                true => allowed.trailing_zeros() as u8,
+                false => *rest.next()?,
+            };
+        }
+        Some(chans)
+    }
+
+    /// Puts `item` into `temp`, where it fits.
+    fn put(&mut self, index: usize, item: &Item, temp: u32) {
+        let word = (temp / TEMPS_PER_WORD) as usize;
+        let shift = 4 * (temp % TEMPS_PER_WORD);
         let width = usize::from(item.width);
-        let Some(chans) = matching(width, &masks, item.follows, &preference) else {
+        let Some(chans) = self.channels(item, word, shift) else {
             return;
         };
         self.place[index] = Placed { temp, chans };
@@ -426,8 +496,9 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The low bit of each group of four bits of `set` that has at least `count` (1 to
-/// 4) of them set.
+/// The low bit of each group of four bits of `set` that has at least `count` (1 or
+/// more) of them set.
+#[inline]
 fn at_least(set: u64, count: u8) -> u64 {
     let (b0, b1) = (set & EACH_TEMP, set >> 1 & EACH_TEMP);
     let (b2, b3) = (set >> 2 & EACH_TEMP, set >> 3 & EACH_TEMP);
@@ -436,6 +507,7 @@ fn at_least(set: u64, count: u8) -> u64 {
         0 | 1 => or_lo | or_hi,
         2 => and_lo | and_hi | (or_lo & or_hi),
         3 => (and_lo & or_hi) | (or_lo & and_hi),
-        _ => and_lo & and_hi,
+        4 => and_lo & and_hi,
+        _ => 0,
     }
 }

@@ -11,6 +11,8 @@
 //!
 //! Cost: linear in live segments and program points.
 
+use smallvec::SmallVec;
+
 use crate::prepare::{Item, Prepared, prepare};
 use crate::{Options, Problem};
 
@@ -49,130 +51,124 @@ pub(crate) fn bounds(prepared: &Prepared, separate: bool) -> Bounds {
         bounds.channels = bounds.channels.saturating_add(class.channels);
         bounds.packing = bounds.packing.saturating_add(class.packing);
     };
-    if separate {
+    let precise = prepared.items.iter().filter(|item| item.precise).count();
+    if separate && precise > 0 && precise < prepared.items.len() {
         add(class_bounds(prepared, |item| item.precise));
         add(class_bounds(prepared, |item| !item.precise));
-    } else {
+    } else if !prepared.items.is_empty() {
         add(class_bounds(prepared, |_| true));
     }
     bounds
 }
 
-/// Some lanes of one item begin or end.
-#[derive(Clone, Copy)]
-struct Event {
-    /// The next event of the same kind in the same slot, or `NONE`.
-    next: u32,
-    item: u32,
-    lanes: u8,
-    /// The channels (bits 0..4) some of these lanes are pinned to.
-    pins: u8,
+/// Four counters of 32 bits, so that one addition changes all of them. Differences
+/// wrap; sums are right as long as the counts themselves are.
+type Counters = u128;
+
+/// The counter of items with `lanes` live lanes; nothing for 0.
+fn sized(lanes: u8) -> Counters {
+    if lanes == 0 {
+        return 0;
+    }
+    1 << (32 * u32::from(lanes - 1))
 }
 
-const NONE: u32 = u32::MAX;
-
-/// What is live in one slot.
-#[derive(Default)]
-struct Live {
-    channels: u32,
-    /// Items with 1, 2, 3, 4 live lanes, at 1..=4.
-    sized: [u32; 5],
-    /// Live lanes pinned to each channel.
-    pinned: [u32; 4],
+/// The counters of lanes pinned to each of the channels in `pins`.
+fn pinned(pins: u8) -> Counters {
+    (0..4).fold(0, |sum, c| sum + (Counters::from(pins >> c & 1) << (32 * c)))
 }
 
-impl Live {
-    fn bins(&self) -> u32 {
-        let [_, one, two, three, four] = self.sized;
-        let ones = one.saturating_sub(three);
-        let packed = four + three + (2 * two + ones).div_ceil(4);
-        self.pinned.iter().copied().fold(packed, u32::max)
-    }
-
-    /// Lanes of an item that has `before` live lanes begin.
-    fn begin(&mut self, event: &Event, before: u8) -> u8 {
-        let after = before + event.lanes;
-        self.channels += u32::from(event.lanes);
-        self.resize(before, after);
-        for (channel, pinned) in self.pinned.iter_mut().enumerate() {
-            *pinned += u32::from(event.pins >> channel & 1);
-        }
-        after
-    }
-
-    /// The reverse of [`Live::begin`].
-    fn end(&mut self, event: &Event, before: u8) -> u8 {
-        let after = before - event.lanes;
-        self.channels -= u32::from(event.lanes);
-        self.resize(before, after);
-        for (channel, pinned) in self.pinned.iter_mut().enumerate() {
-            *pinned -= u32::from(event.pins >> channel & 1);
-        }
-        after
-    }
-
-    fn resize(&mut self, before: u8, after: u8) {
-        if before > 0 {
-            self.sized[usize::from(before)] -= 1;
-        }
-        self.sized[usize::from(after)] += 1;
-    }
+fn counts(all: Counters) -> [u32; 4] {
+    [0, 32, 64, 96].map(|shift| (all >> shift) as u32)
 }
 
-/// The bounds of the items that `include` takes, without arrays.
-fn class_bounds(prepared: &Prepared, include: impl Fn(&Item) -> bool) -> Bounds {
-    let mut events: Vec<Event> = Vec::with_capacity(2 * prepared.segs.len());
-    let mut starting = vec![NONE; prepared.slots + 1];
-    let mut ending = vec![NONE; prepared.slots + 1];
-    let mut any = false;
-    for (index, item) in prepared
-        .items
-        .iter()
-        .enumerate()
-        .filter(|(_, i)| include(i))
-    {
-        any = true;
-        for group in 0..usize::from(item.groups) {
-            let (lanes, pins) = (item.group_lanes[group], item.group_pins[group]);
+/// How the counters of live items by size, and of pinned lanes, change in each slot.
+struct Changes {
+    sized: Vec<Counters>,
+    /// Empty if no lane is pinned.
+    pinned: Vec<Counters>,
+}
+
+impl Changes {
+    fn add(&mut self, prepared: &Prepared, item: &Item) {
+        let groups = usize::from(item.groups);
+        if groups == 1 {
+            let size = sized(item.group_lanes[0]);
+            for &(start, end) in item.segs_of(prepared, 0) {
+                shift(&mut self.sized, start, end, size);
+            }
+        } else {
+            self.add_groups(prepared, item);
+        }
+        if self.pinned.is_empty() {
+            return;
+        }
+        for group in (0..groups).filter(|&g| item.group_pins[g] != 0) {
             for &(start, end) in item.segs_of(prepared, group) {
-                for list in [&mut starting[start as usize], &mut ending[end as usize]] {
-                    let next = std::mem::replace(list, events.len() as u32);
-                    events.push(Event {
-                        next,
-                        item: index as u32,
-                        lanes,
-                        pins,
-                    });
-                }
+                shift(&mut self.pinned, start, end, pinned(item.group_pins[group]));
             }
         }
     }
 
-    let mut live = Live::default();
-    let mut lanes = vec![0u8; prepared.items.len()];
+    /// The size of an item whose lanes begin and end at different times.
+    fn add_groups(&mut self, prepared: &Prepared, item: &Item) {
+        let mut edges: SmallVec<[(u32, i8); 16]> = SmallVec::new();
+        for group in 0..usize::from(item.groups) {
+            let lanes = item.group_lanes[group] as i8;
+            for &(start, end) in item.segs_of(prepared, group) {
+                edges.push((start, lanes));
+                edges.push((end, -lanes));
+            }
+        }
+        // Ends come before starts, so the count never exceeds the width.
+        edges.sort_unstable();
+        let mut live = 0i8;
+        for &(slot, change) in &edges {
+            let before = sized(live as u8);
+            live += change;
+            let entry = &mut self.sized[slot as usize];
+            *entry = entry.wrapping_add(sized(live as u8)).wrapping_sub(before);
+        }
+    }
+}
+
+/// Counts `what` in the slots `start..end`.
+fn shift(changes: &mut [Counters], start: u32, end: u32, what: Counters) {
+    let first = &mut changes[start as usize];
+    *first = first.wrapping_add(what);
+    let last = &mut changes[end as usize];
+    *last = last.wrapping_sub(what);
+}
+
+/// The bounds of the items that `include` takes, without arrays.
+fn class_bounds(prepared: &Prepared, include: impl Fn(&Item) -> bool) -> Bounds {
+    let pins = if prepared.pins { prepared.slots + 1 } else { 0 };
+    let mut changes = Changes {
+        sized: vec![0; prepared.slots + 1],
+        pinned: vec![0; pins],
+    };
+    for item in prepared.items.iter().filter(|i| include(i)) {
+        changes.add(prepared, item);
+    }
     // An item whose lanes are never live still needs a place.
     let mut bounds = Bounds {
-        channels: u32::from(any),
-        packing: u32::from(any),
+        channels: 1,
+        packing: 1,
     };
-    for (&start, &end) in starting.iter().zip(&ending) {
-        let mut at = end;
-        while let Some(event) = events.get(at as usize) {
-            let count = &mut lanes[event.item as usize];
-            *count = live.end(event, *count);
-            at = event.next;
-        }
-        if start == NONE {
-            continue;
-        }
-        let mut at = start;
-        while let Some(event) = events.get(at as usize) {
-            let count = &mut lanes[event.item as usize];
-            *count = live.begin(event, *count);
-            at = event.next;
-        }
-        bounds.channels = bounds.channels.max(live.channels.div_ceil(4));
-        bounds.packing = bounds.packing.max(live.bins());
+    let mut live: Counters = 0;
+    for &change in &changes.sized {
+        live = live.wrapping_add(change);
+        let [one, two, three, four] = counts(live);
+        let channels = one + 2 * two + 3 * three + 4 * four;
+        let ones = one.saturating_sub(three);
+        let packing = four + three + (2 * two + ones).div_ceil(4);
+        bounds.channels = bounds.channels.max(channels.div_ceil(4));
+        bounds.packing = bounds.packing.max(packing);
+    }
+    let mut live: Counters = 0;
+    for &change in &changes.pinned {
+        live = live.wrapping_add(change);
+        bounds.packing = counts(live).into_iter().fold(bounds.packing, u32::max);
     }
     bounds
 }

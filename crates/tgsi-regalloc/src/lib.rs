@@ -198,6 +198,9 @@ pub struct Assignment {
     /// Number of temporaries, numbered `0..temps` without gaps: arrays first, the
     /// rest by first use.
     pub temps: u32,
+    /// No assignment under the same options has fewer temporaries: the bound that
+    /// [`lower_bounds_with`] calls `packing`.
+    pub bound: u32,
 }
 
 /// Why there is no assignment.

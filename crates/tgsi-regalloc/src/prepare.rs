@@ -16,6 +16,10 @@ pub(crate) struct Item {
     /// Number of lanes.
     pub width: u8,
     pub precise: bool,
+    /// Whether all lanes begin at `slot` and live without a hole.
+    pub at_once: bool,
+    /// The channels (bits 0..4) that lanes are pinned to.
+    pub pins: u8,
     /// Whether any lane is pinned or part of a pair.
     pub constrained: bool,
     /// The lane's group, an index below `groups`.
@@ -44,6 +48,8 @@ pub(crate) struct Prepared {
     /// Channels in the order in which free lanes should take them: the least
     /// wanted by pinned lanes first.
     pub preference: [u8; 4],
+    /// Whether any lane is pinned.
+    pub pins: bool,
     /// Whether there are pairs, so that half-free halves should be filled first.
     pub pairs: bool,
     /// Temporaries taken by arrays.
@@ -78,6 +84,7 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
         segs: Vec::with_capacity(problem.vregs.len() * 2),
         slots: 0,
         preference: [0, 1, 2, 3],
+        pins: false,
         pairs: false,
         array_temps,
         array_base,
@@ -87,9 +94,10 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
         let allowed = validate(index, vreg)?;
         let item = lay_out(vreg, allowed, &mut prepared.segs);
         prepared.pairs |= vreg.pair != 0;
-        for lane in &vreg.lanes {
-            if let Some(channel) = lane.pinned {
-                demand[usize::from(channel & 3)] += 1;
+        if item.pins != 0 {
+            prepared.pins = true;
+            for (channel, demand) in demand.iter_mut().enumerate() {
+                *demand += u64::from(item.pins >> channel & 1);
             }
         }
         prepared.items.push(item);
@@ -133,11 +141,13 @@ fn to_slots(prepared: &mut Prepared) {
         prepared.slots = starts.len();
     }
     for item in &mut prepared.items {
-        let firsts = item.segs.iter().take(usize::from(item.groups));
-        let firsts = firsts
-            .filter(|s| s.0 < s.1)
-            .map(|s| prepared.segs[s.0 as usize].0);
+        let ranges = &item.segs[..usize::from(item.groups)];
+        let first = |s: &(u32, u32)| prepared.segs[s.0 as usize].0;
+        let firsts = ranges.iter().filter(|s| s.0 < s.1).map(first);
         item.slot = firsts.min().unwrap_or(u32::MAX);
+        item.at_once = ranges
+            .iter()
+            .all(|s| s.1 - s.0 == 1 && first(s) == item.slot);
     }
 }
 
@@ -148,6 +158,8 @@ fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
         slot: u32::MAX,
         width: vreg.lanes.len() as u8,
         precise: vreg.precise,
+        at_once: false,
+        pins: 0,
         constrained: vreg.pair != 0,
         group_of: [0; 4],
         groups: 0,
@@ -176,6 +188,7 @@ fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
         item.group_lanes[group] += 1;
         if let Some(channel) = lane.pinned {
             item.group_pins[group] |= 1 << channel;
+            item.pins |= 1 << channel;
         }
     }
     item.groups = leaders.len() as u8;
@@ -213,6 +226,9 @@ fn validate(index: usize, vreg: &VReg) -> Result<[u8; 4], AllocError> {
             allowed[l] = 1 << channel;
         }
     }
+    if vreg.pair == 0 {
+        return Ok(allowed);
+    }
     for l in 0..8 {
         if vreg.pair >> l & 1 == 0 {
             continue;
@@ -225,7 +241,7 @@ fn validate(index: usize, vreg: &VReg) -> Result<[u8; 4], AllocError> {
     }
     // A width of four lanes leaves no choice of which to leave out, so the
     // constraints may contradict each other; try them on an empty temporary.
-    if vreg.pair != 0 && matching(width, &allowed, vreg.pair << 1, &[0, 1, 2, 3]).is_none() {
+    if matching(width, &allowed, vreg.pair << 1, &[0, 1, 2, 3]).is_none() {
         let lane = (vreg.pair.trailing_zeros() as usize).min(width - 1);
         return fault(lane, LaneFault::Pair);
     }

@@ -68,6 +68,11 @@ impl Scan {
         }
     }
 
+    /// The channels busy at the current slot.
+    pub(crate) fn open(&self) -> &[u64] {
+        &self.open
+    }
+
     /// Sets `out` to the channels busy somewhere in `segs`, none of which starts
     /// before the current slot.
     pub(crate) fn busy(&self, segs: &[(u32, u32)], out: &mut [u64]) {

@@ -2,15 +2,16 @@
 
 use smallvec::SmallVec;
 use tgsi::usage::{Pairing, pairing};
-use tgsi::{AddrReg, Dst, File, Index, Inst, Opcode, Program, Register, Shape, Src, XYZW};
+use tgsi::{AddrReg, Dst, File, Imm, Index, Inst, Opcode, Program, Register, Shape, Src, XYZW};
 use tgsi_ir::layout::Step;
 use tgsi_ir::{MultiKind, RegRef, Slot};
 use tgsi_pack::lir::{Address, NONE, NodeId, Opnd, Ref, What};
 use tgsi_pack::pack::PackId;
-use tgsi_regalloc::{Assignment, Problem};
 
 use super::imms::{Request, pack, typed};
-use super::{Line, Lower, LowerError, header, load_op};
+use super::lines::Line;
+use super::problem::places;
+use super::{LowerError, Lowering, ext_reg, header};
 
 /// Fills unused channels of a swizzle with used ones: a channel that is there, never one that is not.
 pub(super) fn fill(swizzle: &mut [u8; 4], pairs: bool) {
@@ -36,63 +37,45 @@ pub(super) fn fill(swizzle: &mut [u8; 4], pairs: bool) {
 /// An operand in the making: channel to word.
 type Words = [Option<Opnd>; 4];
 
-pub(super) struct Printer<'a> {
-    l: &'a Lower<'a>,
+struct Printer<'a> {
+    l: &'a Lowering<'a>,
     places: Vec<(File, i32, u8)>,
-    array_base: &'a [u32],
     insts: Vec<Inst>,
     requests: Vec<Request>,
+    /// The highest address register in use.
     addresses: Option<u8>,
 }
 
-impl Lower<'_> {
-    pub(super) fn print(
-        &self,
-        problem: &Problem,
-        assignment: &Assignment,
-        lanes: &[(u32, SmallVec<[u32; 4]>)],
-    ) -> Result<Program, LowerError> {
+impl Lowering<'_> {
+    /// Writes the program.
+    ///
+    /// # Errors
+    /// An operand that came out in a form that cannot be printed.
+    pub(crate) fn print(&self) -> Result<Program, LowerError> {
+        let lines = &self.lines.lines;
         let mut p = Printer {
             l: self,
-            places: self.places(assignment, lanes),
-            array_base: &assignment.array_base,
-            insts: Vec::with_capacity(self.lines.len() + 1),
+            places: places(self.p, &self.seats, &self.assignment),
+            insts: Vec::with_capacity(lines.len() + 1),
             requests: Vec::new(),
             addresses: None,
         };
-        for (i, line) in self.lines.iter().enumerate() {
-            p.line(line, self.lines.get(i + 1))?;
+        for i in 0..lines.len() {
+            p.line(i)?;
         }
         p.insts.push(blank(Opcode::End));
-        let packed = pack(&p.requests);
-        for (q, &(reg, swizzle)) in p.requests.iter().zip(&packed.found) {
-            let inst = &mut p.insts[q.inst];
-            let reg = Register::direct(File::Imm, reg as i32);
-            match inst.srcs.get_mut(q.source) {
-                Some(s) => {
-                    s.reg = reg;
-                    s.swizzle = swizzle;
-                }
-                None => {
-                    let k = q.source - inst.srcs.len();
-                    inst.offsets[k].reg = reg;
-                    inst.offsets[k].swizzle.copy_from_slice(&swizzle[..3]);
-                }
-            }
-        }
-        let imms = packed.imms.into_iter().map(|w| typed(w, self.input)).collect();
+        let imms = p.immediates();
         let arrays: Vec<(u32, u32, u32)> = self
             .f
             .arrays
             .iter()
-            .zip(&assignment.array_base)
+            .zip(&self.assignment.array_base)
             .map(|(a, &base)| (base, (a.1 - a.0 + 1) as u32, a.2))
             .collect();
-        let _ = problem;
         Ok(Program {
             stage: self.input.stage,
             version: self.input.version,
-            header: header::header(self.input, assignment.temps, &arrays, p.addresses, imms),
+            header: header::header(self.input, self.assignment.temps, &arrays, p.addresses, imms),
             insts: p.insts,
         })
     }
@@ -114,63 +97,68 @@ fn blank(op: Opcode) -> Inst {
 }
 
 impl Printer<'_> {
-    fn line(&mut self, line: &Line, next: Option<&Line>) -> Result<(), LowerError> {
-        match line {
+    /// Packs the immediates that operands asked for and fills in where they stand.
+    fn immediates(&mut self) -> Vec<Imm> {
+        let packed = pack(&self.requests);
+        for (q, &(reg, swizzle)) in self.requests.iter().zip(&packed.found) {
+            let inst = &mut self.insts[q.inst];
+            let reg = Register::direct(File::Imm, reg as i32);
+            match inst.srcs.get_mut(q.source) {
+                Some(s) => {
+                    s.reg = reg;
+                    s.swizzle = swizzle;
+                }
+                None => {
+                    let k = q.source - inst.srcs.len();
+                    inst.offsets[k].reg = reg;
+                    inst.offsets[k].swizzle.copy_from_slice(&swizzle[..3]);
+                }
+            }
+        }
+        packed.imms.into_iter().map(|w| typed(w, self.l.input)).collect()
+    }
+
+    fn line(&mut self, at: usize) -> Result<(), LowerError> {
+        let l = self.l;
+        match &l.lines.lines[at] {
             Line::Pack(q, regs) => self.pack(*q, regs),
             Line::Load { address, reg } => {
                 self.addresses = Some(self.addresses.unwrap_or(0).max(*reg));
-                let mut inst = blank(load_op(address.op));
+                let mut inst = blank(address.op);
                 inst.dsts.push(Dst {
                     reg: Register::direct(File::Addr, i32::from(*reg)),
                     mask: 1,
                     span: Default::default(),
                 });
                 self.insts.push(inst);
-                // Nested addresses were loaded by the lines before this one.
-                let regs = self.held(*reg, line);
-                let o = Opnd { r: address.r, neg: false, abs: false, pos: 0 };
-                self.source(&[Some(o), None, None, None], false, &regs)
+                let regs = self.held(*address, at);
+                self.word(address.r, &regs)
             }
-            Line::Flow(step, cond, regs) => self.flow(*step, *cond, regs, next),
+            Line::Flow(..) if l.lines.silent(at) => Ok(()),
+            Line::Flow(step, cond, regs) => self.flow(*step, *cond, regs),
         }
     }
 
-    /// The registers of the addresses that an address load itself needs: the loads just before it.
-    fn held(&self, _reg: u8, line: &Line) -> SmallVec<[(Address, u8); 1]> {
-        let Line::Load { address, .. } = line else { return SmallVec::new() };
+    /// The registers of the addresses that the load of an address at line `at` itself needs: the
+    /// lines before it loaded them.
+    fn held(&self, address: Address, at: usize) -> SmallVec<[(Address, u8); 1]> {
         let Ref::Ext(x, _) = address.r else { return SmallVec::new() };
-        let wanted = &self.l.p.lir.exts[x as usize].addrs;
-        let mut out = SmallVec::new();
-        let at = self.l.lines.iter().position(|l| std::ptr::eq(l, line)).unwrap_or(0);
-        for a in wanted {
-            let found = self.l.lines[..at].iter().rev().find_map(|l| match l {
-                Line::Load { address, reg } if address == a => Some(*reg),
+        let before = &self.l.lines.lines[..at];
+        let find = |wanted: &Address| {
+            let reg = before.iter().rev().find_map(|l| match l {
+                Line::Load { address, reg } if address == wanted => Some(*reg),
                 _ => None,
-            });
-            if let Some(r) = found {
-                out.push((*a, r));
-            }
-        }
-        out
+            })?;
+            Some((*wanted, reg))
+        };
+        self.l.p.lir.exts[x as usize].addrs.iter().filter_map(find).collect()
     }
 
-    fn flow(
-        &mut self,
-        step: Step,
-        cond: Option<Ref>,
-        regs: &[(Address, u8)],
-        next: Option<&Line>,
-    ) -> Result<(), LowerError> {
+    fn flow(&mut self, step: Step, cond: Option<Ref>, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let op = match step {
             Step::If { bits: true } => Opcode::Uif,
             Step::If { bits: false } => Opcode::If,
-            Step::Else => {
-                // An empty second arm needs no ELSE.
-                if matches!(next, Some(Line::Flow(Step::EndIf, ..))) {
-                    return Ok(());
-                }
-                Opcode::Else
-            }
+            Step::Else => Opcode::Else,
             Step::EndIf => Opcode::Endif,
             Step::Loop => Opcode::Bgnloop,
             Step::EndLoop => Opcode::Endloop,
@@ -187,12 +175,16 @@ impl Printer<'_> {
         match step {
             Step::If { .. } | Step::Switch | Step::Case(_) => {
                 let r = cond.ok_or(LowerError::Operand("branch without a condition"))?;
-                let r = if matches!(r, Ref::Undef(_)) { Ref::Imm(0) } else { r };
-                let o = Opnd { r, neg: false, abs: false, pos: 0 };
-                self.source(&[Some(o), None, None, None], false, regs)
+                self.word(if matches!(r, Ref::Undef(_)) { Ref::Imm(0) } else { r }, regs)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Adds a source of one word to the last instruction.
+    fn word(&mut self, r: Ref, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+        let o = Opnd { r, neg: false, abs: false, pos: 0 };
+        self.source(&[Some(o), None, None, None], false, regs)
     }
 
     /// Adds a source to the last instruction.
@@ -267,9 +259,8 @@ impl Printer<'_> {
     }
 
     fn ext(&self, x: u32, regs: &[(Address, u8)]) -> Result<Register, LowerError> {
-        let reg = self.l.ext_reg(x);
-        let addrs: SmallVec<[Address; 2]> = self.l.p.lir.exts[x as usize].addrs.iter().copied().collect();
-        self.register(reg, &addrs, regs)
+        let reg = ext_reg(self.l.f, self.l.p, x);
+        self.register(reg, &self.l.p.lir.exts[x as usize].addrs, regs)
     }
 
     /// A register reference with its address registers, TEMP arrays at their new place.
@@ -301,7 +292,7 @@ impl Printer<'_> {
                 }
             });
             let k = array.ok_or(LowerError::Operand("a temporary outside its array"))?;
-            inner.base = reg.index.base - self.l.f.arrays[k].0 + self.array_base[k] as i32;
+            inner.base = reg.index.base - self.l.f.arrays[k].0 + self.l.assignment.array_base[k] as i32;
         }
         Ok(Register { file: reg.file, dim, index: inner })
     }
@@ -380,12 +371,14 @@ impl Printer<'_> {
         self.insts.push(inst);
         let wide_dst = info.dst_ty.is_wide();
         let any_wide = info.src_ty.iter().any(|t| t.is_wide());
+        let mut chans = [0u8; 4];
+        for (chan, &n) in chans.iter_mut().zip(&pack.nodes) {
+            *chan = self.channel(q, p.lir.nodes[n as usize].dst)?;
+        }
         for k in 0..first.sources as usize {
             let mut words: Words = [None; 4];
             let wide = info.src_ty[k].is_wide();
-            for &n in &pack.nodes {
-                let node = &p.lir.nodes[n as usize];
-                let chan = self.channel(q, node.dst)?;
+            for (&n, chan) in pack.nodes.iter().zip(chans) {
                 let source = p.source(n, k);
                 match info.shape {
                     Shape::Dot(_) => {
@@ -499,8 +492,7 @@ impl Printer<'_> {
             let words = self.positions(n, k);
             if words.iter().all(|w| w.is_none()) {
                 // Nothing of it is read: any word will do.
-                let any = Opnd { r: Ref::Imm(0), neg: false, abs: false, pos: 0 };
-                self.source(&[Some(any), None, None, None], false, regs)?;
+                self.word(Ref::Imm(0), regs)?;
                 continue;
             }
             self.source(&words, wide, regs)?;
