@@ -89,8 +89,18 @@ fn arg(f: &Function, v: Value, i: usize) -> Value {
     f.values[v].args[i]
 }
 
-/// The first step of simplifying `n`. `payload_free`: no reader sees the payload of a NaN in it.
-pub(crate) fn step(f: &mut Function, n: &Node, payload_free: bool) -> Step {
+/// What is known of an operation beside its operands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// No reader sees the payload of a NaN in it.
+    pub payload_free: bool,
+    /// Other lanes of its source instruction choose between other values.
+    pub mixed: bool,
+}
+
+/// The first step of simplifying `n`.
+pub(crate) fn step(f: &mut Function, n: &Node, place: Place) -> Step {
+    let payload_free = place.payload_free;
     match n.op {
         VOp::Neg | VOp::Abs | VOp::INeg | VOp::Sat => modifier(f, n),
         VOp::Proj(c) => projection(f, n, c),
@@ -108,7 +118,7 @@ pub(crate) fn step(f: &mut Function, n: &Node, payload_free: bool) -> Step {
                 _ => float(f, n, op, payload_free),
             },
             Ty::I | Ty::U if n.args.iter().all(|&a| !f.values[a].wide) => integer(f, n, op),
-            Ty::Any if op == Opcode::Ucmp => ucmp(f, n),
+            Ty::Any if op == Opcode::Ucmp => ucmp(f, n, place.mixed),
             _ => Keep,
         },
         _ => Keep,
@@ -888,7 +898,7 @@ fn float_truth(f: &mut Function, n: &Node, v: Value) -> Option<Value> {
     ))
 }
 
-fn ucmp(f: &mut Function, n: &Node) -> Step {
+fn ucmp(f: &mut Function, n: &Node, mixed: bool) -> Step {
     use Opcode::*;
     let (c, a, b) = (n.args[0], n.args[1], n.args[2]);
     if a == b {
@@ -923,7 +933,7 @@ fn ucmp(f: &mut Function, n: &Node) -> Step {
     if alu(f, b) == Some(Ucmp) && arg(f, b, 0) == c {
         return becomes(Ucmp, n, &[c, a, arg(f, b, 2)]);
     }
-    if !is_bool_mask(f, c) {
+    if mixed || !is_bool_mask(f, c) {
         return Keep;
     }
     match (f.as_imm(a), f.as_imm(b)) {
@@ -1549,6 +1559,18 @@ mod tests {
             IMAX(IN0.x, 0.0)
             USLT(UBFE(IN0.x, 0.0, 0x4), 0x4)
             ISLT(UBFE(IN0.x, 0.0, 0x4), IN0.y)"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn lanes_of_one_choice_stay_together() {
+        let out = outs(
+            &["const-fold", "algebra"],
+            "FSEQ TEMP[0].x, IN[0].xxxx, IN[0].yyyy\nUCMP OUT[0].xy, TEMP[0].xxxx, IMM[0].xyxy, IMM[0].yxyx",
+        );
+        expect![[r#"
+            UCMP(FSEQ(IN0.x, IN0.y), 0.0, 1.0)
+            UCMP(FSEQ(IN0.x, IN0.y), 1.0, 0.0)"#]]
         .assert_eq(&out);
     }
 }

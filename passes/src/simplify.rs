@@ -5,7 +5,7 @@ use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Function, MultiId, VOp, Value};
 
-use crate::algebra::{self, Step};
+use crate::algebra::{self, Place, Step};
 use crate::facts::BitReads;
 use crate::{PassCx, const_fold};
 
@@ -100,6 +100,11 @@ fn rebuild_simplified(
     } else {
         BitReads::default()
     };
+    let mixed = if rules.algebra {
+        mixed_choices(func)
+    } else {
+        FxHashSet::default()
+    };
     rebuild_from(func, &plan.edits, phis, &mut |f, origin, mut node| {
         if is_leaf(node.op) {
             return node.intern(f);
@@ -109,9 +114,30 @@ fn rebuild_simplified(
         {
             prepare(f, &mut node, select);
         }
-        let payload_free = rules.algebra && !bits.any(origin);
-        apply(f, node, rules, payload_free, &mut || cx.spend())
+        let place = Place {
+            payload_free: rules.algebra && !bits.any(origin),
+            mixed: !mixed.is_empty() && mixed.contains(&node.hint.inst),
+        };
+        apply(f, node, rules, place, &mut || cx.spend())
     })
+}
+
+/// Source instructions whose UCMP lanes choose between different values: taking one lane out of
+/// them costs an instruction instead of saving one.
+fn mixed_choices(func: &Function) -> FxHashSet<u32> {
+    let mut first: FxHashMap<u32, &[Value]> = FxHashMap::default();
+    let mut mixed = FxHashSet::default();
+    for d in func
+        .values
+        .values()
+        .filter(|d| d.op == VOp::Alu(Opcode::Ucmp))
+    {
+        let arms = d.args.get(1..).unwrap_or_default();
+        if *first.entry(d.hint.inst).or_insert(arms) != arms {
+            mixed.insert(d.hint.inst);
+        }
+    }
+    mixed
 }
 
 /// Gives a selection the condition its opcode needs.
@@ -151,14 +177,14 @@ fn is_leaf(op: VOp) -> bool {
 
 /// Simplifies a new operation that an identity needs on its right-hand side.
 pub(crate) fn make(f: &mut Function, node: Node) -> Value {
-    apply(f, node, ALL, false, &mut || true)
+    apply(f, node, ALL, Place::default(), &mut || true)
 }
 
 fn apply(
     f: &mut Function,
     mut node: Node,
     rules: Rules,
-    payload_free: bool,
+    place: Place,
     spend: &mut dyn FnMut() -> bool,
 ) -> Value {
     for _ in 0..LIMIT {
@@ -173,7 +199,7 @@ fn apply(
         if !rules.algebra {
             break;
         }
-        match algebra::step(f, &node, payload_free) {
+        match algebra::step(f, &node, place) {
             Step::Keep => break,
             Step::Value(v) => {
                 if spend() {
