@@ -1,0 +1,116 @@
+//! Runs the fuzzer over a range of seeds and prints every kind of failure once, made small.
+//!
+//! `hunt FIRST COUNT [threads] [limit]`
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tgsi_fuzz::{Effort, FailureKind, Setup, TestCase, check, program, seeded_bytes, shrink};
+
+fn main() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let args: Vec<u64> = std::env::args()
+        .skip(1)
+        .filter_map(|a| a.parse().ok())
+        .collect();
+    let get = |i: usize, default| args.get(i).copied().unwrap_or(default);
+    let (first, count, threads, limit) = (get(0, 0), get(1, 1000), get(2, 2), get(3, 8));
+    let next = AtomicU64::new(first);
+    let totals = Mutex::new((0u64, 0u64, 0u64, 0u64));
+    let seen: Mutex<BTreeMap<(FailureKind, String), u64>> = Mutex::new(BTreeMap::new());
+    std::thread::scope(|s| {
+        for _ in 0..threads {
+            s.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count {
+                        break;
+                    }
+                    let program = program(&seeded_bytes(seed, 4096));
+                    for setup in Setup::choose(&seeded_bytes(!seed, 64)) {
+                        let effort = Effort {
+                            seed,
+                            ..Effort::default()
+                        };
+                        let case = TestCase {
+                            program: program.clone(),
+                            setup: setup.clone(),
+                            effort,
+                        };
+                        let failure = match check(&case) {
+                            Ok(f) => {
+                                if let Ok(mut t) = totals.lock() {
+                                    t.0 += 1;
+                                    t.1 += u64::from(f.instructions.0);
+                                    t.2 += u64::from(f.instructions.1);
+                                    t.3 += f.words;
+                                }
+                                continue;
+                            }
+                            Err(f) => f,
+                        };
+                        // One report for a kind and its wording without numbers.
+                        let wording: String = failure
+                            .detail
+                            .lines()
+                            .next()
+                            .unwrap_or("")
+                            .chars()
+                            .filter(|c| !c.is_ascii_digit())
+                            .take(60)
+                            .collect();
+                        let wording = if failure.kind <= FailureKind::Meaning
+                            || failure.kind >= FailureKind::Again
+                        {
+                            String::new()
+                        } else {
+                            wording
+                        };
+                        let number = {
+                            let Ok(mut seen) = seen.lock() else { break };
+                            let n = seen.entry((failure.kind, wording)).or_default();
+                            *n += 1;
+                            *n
+                        };
+                        let most = if failure.kind == FailureKind::Meaning {
+                            limit
+                        } else {
+                            limit.div_ceil(4)
+                        };
+                        if number > most {
+                            continue;
+                        }
+                        let small = shrink(&program, |p| {
+                            check(&TestCase {
+                                program: p.clone(),
+                                ..case.clone()
+                            })
+                            .is_err_and(|f| f.kind == failure.kind)
+                        });
+                        let last = check(&TestCase {
+                            program: small.clone(),
+                            ..case.clone()
+                        });
+                        let text = tgsi::print(&small, &tgsi::Dialect::mesa());
+                        println!(
+                            "=== seed {seed} {setup} {:?}\n{text}--- {}\n",
+                            failure.kind,
+                            last.err().map_or(String::new(), |f| f.detail)
+                        );
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    if let (Ok(t), Ok(seen)) = (totals.lock(), seen.lock()) {
+        println!(
+            "{} sound checks, {} instructions became {}, {} words compared",
+            t.0, t.1, t.2, t.3
+        );
+        for ((kind, wording), n) in seen.iter() {
+            println!("{n:6} {kind:?} {wording}");
+        }
+    }
+}
