@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tgsi_fuzz::{Effort, FailureKind, Setup, TestCase, check, program, seeded_bytes, shrink};
 
@@ -19,7 +20,22 @@ fn main() {
     let next = AtomicU64::new(first);
     let totals = Mutex::new((0u64, 0u64, 0u64, 0u64));
     let seen: Mutex<BTreeMap<(FailureKind, String), u64>> = Mutex::new(BTreeMap::new());
+    // What each thread works on, and since when: a check that does not end is a fault too.
+    let busy: Mutex<BTreeMap<u64, (Instant, String)>> = Mutex::new(BTreeMap::new());
+    let open = AtomicU64::new(threads);
     std::thread::scope(|s| {
+        s.spawn(|| {
+            while open.load(Ordering::Relaxed) > 0 {
+                std::thread::sleep(Duration::from_millis(200));
+                let Ok(busy) = busy.lock() else { break };
+                for (seed, (start, setup)) in busy.iter() {
+                    if start.elapsed() > Duration::from_secs(40) {
+                        println!("=== seed {seed} {setup} does not end");
+                        std::process::exit(3);
+                    }
+                }
+            }
+        });
         for _ in 0..threads {
             s.spawn(|| {
                 loop {
@@ -33,6 +49,12 @@ fn main() {
                             seed,
                             ..Effort::default()
                         };
+                        let note = |text: &str| {
+                            if let Ok(mut busy) = busy.lock() {
+                                busy.insert(seed, (Instant::now(), format!("{setup} {text}")));
+                            }
+                        };
+                        note("");
                         let case = TestCase {
                             program: program.clone(),
                             setup: setup.clone(),
@@ -82,11 +104,17 @@ fn main() {
                             continue;
                         }
                         let small = shrink(&program, |p| {
+                            note(&tgsi::print(p, &tgsi::Dialect::mesa()));
                             check(&TestCase {
                                 program: p.clone(),
                                 ..case.clone()
                             })
-                            .is_err_and(|f| f.kind == failure.kind)
+                            .is_err_and(|f| {
+                                f.kind == failure.kind
+                                    && (f.kind != FailureKind::Unsupported
+                                        || f.detail.split(' ').next_back()
+                                            == failure.detail.split(' ').next_back())
+                            })
                         });
                         let last = check(&TestCase {
                             program: small.clone(),

@@ -138,7 +138,7 @@ fn judge(case: &TestCase) -> Result<Findings, Failure> {
         }
     }
     costs(program, &outcome, case)?;
-    if case.effort.again && case.setup.passes.is_none() && case.setup.fuel.is_none() {
+    if case.effort.again && case.setup.repeats() {
         let second = optimize(&outcome.program, &options);
         let (a, b) = (
             cost(&outcome.program, program, case),
@@ -301,7 +301,7 @@ fn is_defined(program: &Program, m: &Mismatch, options: &EquivOptions) -> bool {
         fill: 0,
         max_invocations: options.max_invocations,
         log_effects: false,
-        lane_by_lane: false,
+        ..RunOptions::default()
     };
     let (few, many) = (
         run_masked(program, &inputs, &run, &FILLS[..3]),

@@ -54,6 +54,11 @@ impl Setup {
         setups
     }
 
+    /// Whether a second optimisation must find nothing: the level repeats its rounds itself.
+    pub fn repeats(&self) -> bool {
+        self.level >= Level::O2 && self.passes.is_none() && self.fuel.is_none()
+    }
+
     /// As the optimiser takes it.
     pub fn options(&self) -> Options {
         let name = if self.virgl { "virgl" } else { "generic" };

@@ -30,9 +30,15 @@ impl Packing {
                 moves.iter().enumerate().map(|(i, m)| (self.webs.find(m.0), i)).collect();
             let mut broken = vec![false; moves.len()];
             for i in 0..moves.len() {
-                // Follow "my source is overwritten by" until it ends or comes back.
+                // Follow "my source is overwritten by" until it ends or comes back. The way may
+                // lead into a cycle of other moves, which their own turn breaks.
                 let mut at = i;
+                let mut steps = 0;
                 let cycle = loop {
+                    if steps > moves.len() {
+                        break false;
+                    }
+                    steps += 1;
                     let Ref::Ent(s) = moves[at].1 else { break false };
                     let Some(&next) = writer.get(&self.webs.find(s)) else { break false };
                     if broken[next] {
