@@ -128,6 +128,9 @@ fn main() {
                         );
                         break;
                     }
+                    if let Ok(mut busy) = busy.lock() {
+                        busy.remove(&seed);
+                    }
                 }
             });
         }

@@ -74,6 +74,9 @@ pub enum FailureKind {
     Unsupported,
     /// A second optimisation changes the cost.
     Again,
+    /// As [`FailureKind::Meaning`], where the source reads words that nothing wrote. The word that
+    /// differs is the same under every fill tried, which does not prove that it is defined.
+    Undefined,
     /// The source itself is no sound program.
     Source,
 }
@@ -287,22 +290,32 @@ fn meaning(program: &Program, result: &Program, effort: Effort) -> Result<(u64, 
         );
     }
     let _ = write!(detail, "\n{}", text(result));
-    fail(FailureKind::Meaning, detail)
+    let unset = real.iter().all(|m| reads_unset(program, m, &options));
+    fail(if unset { FailureKind::Undefined } else { FailureKind::Meaning }, detail)
 }
 
 /// More fills than the comparison takes, for a word that differs.
 const FILLS: [u64; 12] = [1, 2, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
+fn run_options(options: &EquivOptions) -> RunOptions {
+    RunOptions {
+        step_limit: options.step_limit,
+        max_invocations: options.max_invocations,
+        ..RunOptions::default()
+    }
+}
+
+/// Whether the source reads unwritten words in a case.
+fn reads_unset(program: &Program, m: &Mismatch, options: &EquivOptions) -> bool {
+    let inputs = Inputs::random(program, m.seed, m.style);
+    let outcome = tgsi_interp::run(program, &inputs, &run_options(options));
+    outcome.flags.read_unset
+}
+
 /// Whether what differs is defined in the source: the same under many more fills.
 fn is_defined(program: &Program, m: &Mismatch, options: &EquivOptions) -> bool {
     let inputs = Inputs::random(program, m.seed, m.style);
-    let run = RunOptions {
-        step_limit: options.step_limit,
-        fill: 0,
-        max_invocations: options.max_invocations,
-        log_effects: false,
-        ..RunOptions::default()
-    };
+    let run = run_options(options);
     let (few, many) = (
         run_masked(program, &inputs, &run, &FILLS[..3]),
         run_masked(program, &inputs, &run, &FILLS),
