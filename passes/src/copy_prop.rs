@@ -81,7 +81,8 @@ fn only_input(edits: &Edits, phi: Value, inputs: &[Value]) -> Option<Value> {
     only
 }
 
-/// Phis of one value and of words that nothing else reads and nobody wrote.
+/// Phis of one value and of words that nothing else reads and nobody wrote. Such a word is the
+/// same for the whole run, and so must the value be that stands for it.
 fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) {
     if !func.values.values().any(|d| matches!(d.op, VOp::Undef(_))) {
         return;
@@ -111,6 +112,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) 
         if let Some(v) = only_input(edits, phi, &others)
             && ix(v) < ix(phi)
             && anchors.exists_at(v, phi)
+            && anchors.is_single(v)
             && cx.spend()
         {
             edits.subst.insert(phi, v);

@@ -358,6 +358,8 @@ pub struct Anchors {
     home: Vec<u32>,
     /// Enclosing body and depth, by body number.
     bodies: Vec<(u32, u32)>,
+    /// Whether a body runs more than once, by body number.
+    repeats: Vec<bool>,
 }
 
 impl Anchors {
@@ -366,6 +368,7 @@ impl Anchors {
         let mut a = Anchors {
             home: vec![NO_BODY; f.values.len()],
             bodies: vec![(NO_BODY, 0)],
+            repeats: vec![false],
         };
         a.body(&f.body, 0);
         for (v, d) in f.values.iter() {
@@ -385,6 +388,7 @@ impl Anchors {
     fn open(&mut self, parent: u32) -> u32 {
         let depth = self.bodies[parent as usize].1 + 1;
         self.bodies.push((parent, depth));
+        self.repeats.push(self.repeats[parent as usize]);
         self.bodies.len() as u32 - 1
     }
 
@@ -406,6 +410,7 @@ impl Anchors {
                 Item::Loop(l) => {
                     self.put(&l.results, at);
                     let inner = self.open(at);
+                    self.repeats[inner as usize] = true;
                     self.put(&l.params, inner);
                     self.body(&l.body, inner);
                 }
@@ -442,6 +447,11 @@ impl Anchors {
         } else {
             NO_BODY
         }
+    }
+
+    /// Whether `v` stands in no loop: it has one value in a run.
+    pub fn is_single(&self, v: Value) -> bool {
+        self.repeats.get(self.home[ix(v)] as usize) == Some(&false)
     }
 
     /// Whether `v`, an input of `phi`, exists where the phi is defined, not only at its edge.

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Folders whose cases say what must be right by checks and treatments, whatever the result looks like.
-const CHECKED_ONLY: [&str; 2] = ["faults/", "eras/"];
+const CHECKED_ONLY: [&str; 3] = ["faults/", "eras/", "regress/"];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = case_trials();

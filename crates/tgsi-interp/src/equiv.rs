@@ -11,7 +11,7 @@ use crate::sampler::SmoothSampler;
 /// How close two words must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Bit for bit. A NaN's payload is free where a float operation made it in both programs.
+    /// Bit for bit. A NaN's payload is free where a float operation made it in the source.
     Exact,
     /// Floats that are not bit-equal may differ by `rel` of the larger one, or by `abs`.
     Relative {
@@ -440,9 +440,11 @@ fn double(v: &[Option<Word>; 4], c: usize) -> Option<f64> {
     (low.double && high.double).then(|| f64::from_bits(bits))
 }
 
+/// Whether a NaN that a float operation made in the source is any NaN in the result, a folded one
+/// among them.
 fn both_nan(x: Word, y: Word) -> bool {
-    let nan = |w: Word| w.float && f32::from_bits(w.bits).is_nan();
-    nan(x) && nan(y)
+    let nan = |w: Word| f32::from_bits(w.bits).is_nan();
+    x.float && nan(x) && nan(y)
 }
 
 /// Whether channel `c` is half of a NaN that 64-bit operations made in both.
