@@ -190,7 +190,8 @@ pub fn compare(a: &Program, b: &Program, options: &EquivOptions) -> EquivReport 
             style,
         };
         let mut found = case.compare(&x, &y, &free);
-        if !found.is_equal() && x.outcome.flags.read_unset {
+        let flags = x.outcome.flags;
+        if !found.is_equal() && (flags.read_unset || flags.free_nan) {
             // Three fills may agree by accident, in a comparison say: try many.
             MORE_FILLS.for_each(|fill| {
                 let again = RunOptions {

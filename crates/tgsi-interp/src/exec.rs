@@ -139,7 +139,7 @@ pub(crate) fn masked(
         let flags = result.outcome.flags;
         // A run that read no unknown word comes out the same under every fill.
         let stopped = flags.step_limit || flags.wrote_out_of_array || flags.malformed;
-        if !flags.read_unset || stopped {
+        if !(flags.read_unset || flags.free_nan) || stopped {
             break;
         }
         result.meet(&go(*fill));

@@ -71,6 +71,8 @@ pub struct Flags {
     pub malformed: bool,
     /// A word was read that nothing had written.
     pub read_unset: bool,
+    /// An operation made a NaN, whose sign and payload are free.
+    pub free_nan: bool,
 }
 
 /// The result of a run. `W` is [`Word`], or `Option<Word>` where words that depend on
@@ -211,6 +213,7 @@ impl MaskedOutcome {
         out.flags.wrote_out_of_array |= run.flags.wrote_out_of_array;
         out.flags.malformed |= run.flags.malformed;
         out.flags.read_unset |= run.flags.read_unset;
+        out.flags.free_nan |= run.flags.free_nan;
         out.steps += run.steps;
     }
 }

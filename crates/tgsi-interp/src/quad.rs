@@ -255,6 +255,7 @@ impl Quad {
                 m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
+            Self::free_nans(m, inst, &mut result);
             let made = if inst.made == Made::Bits {
                 made_of_bits(&srcs, &result)
             } else {
@@ -269,6 +270,31 @@ impl Quad {
                     made,
                 },
             );
+        }
+    }
+
+    /// A float operation that gives NaN gives any NaN: it is one of the words that the fill decides.
+    /// Copies and selections pass the NaN on that they get.
+    fn free_nans(m: &mut Machine, inst: &Decoded, words: &mut Vec4) {
+        let wide = match inst.made {
+            Made::Float => false,
+            Made::Double => true,
+            _ => return,
+        };
+        if m.fill == 0 {
+            return;
+        }
+        let any = rng::hash(&[0x006e_616e, m.fill]) as u32 & 0x803f_ffff;
+        for half in [0, 2] {
+            let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
+            if wide && f64::from_bits(pair).is_nan() {
+                words[half + 1] = any & 0x8007_ffff | 0x7ff8_0000;
+                m.flags.free_nan = true;
+            }
+        }
+        for word in words.iter_mut().filter(|w| !wide && f32::from_bits(**w).is_nan()) {
+            *word = any | 0x7fc0_0000;
+            m.flags.free_nan = true;
         }
     }
 
