@@ -291,7 +291,14 @@ fn meaning(program: &Program, result: &Program, effort: Effort) -> Result<(u64, 
     }
     let _ = write!(detail, "\n{}", text(result));
     let unset = real.iter().all(|m| reads_unset(program, m, &options));
-    fail(if unset { FailureKind::Undefined } else { FailureKind::Meaning }, detail)
+    fail(
+        if unset {
+            FailureKind::Undefined
+        } else {
+            FailureKind::Meaning
+        },
+        detail,
+    )
 }
 
 /// More fills than the comparison takes, for a word that differs.

@@ -458,7 +458,6 @@ fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
         Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc | Opcode::Uarl => {
             Made::Copy
         }
-        Opcode::Ucmp if modified(1) || modified(2) => Made::Float,
         Opcode::Ucmp => Made::Select,
         Opcode::And | Opcode::Or | Opcode::Xor => Made::Bits,
         Opcode::Umin | Opcode::Umax | Opcode::Imin | Opcode::Imax => Made::Bits,

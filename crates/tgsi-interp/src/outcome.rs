@@ -123,9 +123,20 @@ fn meet_word(a: &mut Option<Word>, b: Word) {
 }
 
 fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
-    for (x, y) in a.iter_mut().zip(b) {
-        meet_word(x, *y);
+    for half in [0, 2] {
+        let mine = a[half].zip(a[half + 1]);
+        if mine.is_some_and(|(low, high)| wide_nan(low, high)) && wide_nan(b[half], b[half + 1]) {
+            continue;
+        }
+        meet_word(&mut a[half], b[half]);
+        meet_word(&mut a[half + 1], b[half + 1]);
     }
+}
+
+/// Whether two words are a NaN that a 64-bit operation made.
+fn wide_nan(low: Word, high: Word) -> bool {
+    let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
+    low.double && high.double && f64::from_bits(bits).is_nan()
 }
 
 fn lift(word: Word) -> Option<Word> {

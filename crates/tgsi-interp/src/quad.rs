@@ -281,7 +281,11 @@ impl Quad {
             Made::Double => true,
             _ => return,
         };
-        if m.fill == 0 {
+        let copies = matches!(
+            inst.op,
+            Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc
+        );
+        if m.fill == 0 || copies {
             return;
         }
         let any = rng::hash(&[0x006e_616e, m.fill]) as u32 & 0x803f_ffff;
@@ -529,7 +533,14 @@ pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
         Made::Double => 0xf0,
         Made::Copy => srcs.first().map_or(0, |s| s.made),
         Made::Select => {
-            let [a, b, c] = [0, 1, 2].map(|i| srcs.get(i).copied().unwrap_or_default());
+            let [a, b, c] = [0, 1, 2].map(|i| {
+                let mut value = srcs.get(i).copied().unwrap_or_default();
+                let src = inst.srcs.get(i);
+                if src.is_some_and(|s| s.abs || s.negate == Negate::Float) {
+                    value.made |= 0x0f;
+                }
+                value
+            });
             lanes(0xf).fold(0, |m, i| {
                 let from = if a.words[i] != 0 { b.made } else { c.made };
                 m | from & 0x11 << i
