@@ -39,7 +39,7 @@ pub struct Counts {
     pub ifs: u32,
     /// Deepest nesting of IF, loop and SWITCH.
     pub depth: u32,
-    /// Length of the token stream; see [`token_count`].
+    /// Length of the token stream; see [`token_count`](crate::token_count).
     pub tokens: u32,
 }
 

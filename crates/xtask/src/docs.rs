@@ -40,9 +40,9 @@ const INTRODUCTION: &str = "\
 
 <!-- Written by `cargo xtask docs` from passes/src; edit the documentation there. -->
 
-A pass takes a function of the intermediate representation and gives a better one, or says that it found nothing. Every transform here is
-exact: equal bits, but for the payload of a NaN that a float operation made. The pipeline runs `clean`, which is all the others until
-nothing changes; `--passes a,b` runs the named ones once each, `--print-after`, `--print-changed` and `--fuel` show what each does.
+A pass takes a function of the intermediate representation and gives a better one, or says that it found nothing. Transforms are
+exact, equal bits but for the payload of a NaN that a float operation made, unless a pass says otherwise; those that do are not part of
+`clean`, which runs all exact ones until nothing changes and is what the pipeline runs; `--passes a,b` runs the named ones once each, `--print-after`, `--print-changed` and `--fuel` show what each does.
 
 | pass | what it does |
 |---|---|
