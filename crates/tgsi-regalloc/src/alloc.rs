@@ -36,6 +36,7 @@ use crate::occupancy::{Occupancy, TEMPS_PER_WORD};
 use crate::prepare::{Item, Prepared, matching, prepare};
 use crate::rng::Rng;
 use crate::scan::Scan;
+use crate::small::{Small, Stop};
 use crate::{AllocError, Assignment, Options, Placed, Point, Problem};
 
 /// Further restarts when the result misses the limit but the bound does not: not
@@ -108,7 +109,13 @@ fn finish(prepared: &Prepared, search: Search<'_>, bound: u32) -> Assignment {
 /// The state of the search for a good order.
 struct Search<'a> {
     prepared: &'a Prepared,
-    run: Run<'a>,
+    separate: bool,
+    /// Makes the runs, as long as sixteen temporaries are enough.
+    small: Option<Small>,
+    /// Makes the runs otherwise.
+    run: Option<Run<'a>>,
+    /// Places of the last run.
+    place: Vec<Placed>,
     rng: Rng,
     /// Stop at this many temporaries.
     goal: u32,
@@ -127,7 +134,10 @@ impl<'a> Search<'a> {
     fn new(prepared: &'a Prepared, options: &Options, goal: u32) -> Search<'a> {
         Search {
             prepared,
-            run: Run::new(prepared, goal, options.separate_precise),
+            separate: options.separate_precise,
+            small: Small::suits(prepared, goal).then(|| Small::new(prepared)),
+            run: None,
+            place: vec![NOWHERE; prepared.items.len()],
             rng: Rng::new(options.seed),
             goal,
             best: u32::MAX,
@@ -141,13 +151,34 @@ impl<'a> Search<'a> {
     /// Runs in `order`; the position of the item that did not fit below the best
     /// result so far, if any.
     fn attempt(&mut self, mode: Mode) -> Option<usize> {
-        let failed = self.run.run(&self.order, self.best.saturating_sub(1), mode);
-        if failed.is_none() {
-            self.best = self.run.opened;
-            self.best_order.clone_from(&self.order);
-            self.best_place.clone_from(&self.run.place);
+        match self.run(self.best.saturating_sub(1), mode) {
+            Ok(opened) => {
+                self.best = opened;
+                self.best_order.clone_from(&self.order);
+                self.best_place.clone_from(&self.place);
+                None
+            }
+            Err(position) => Some(position),
         }
-        failed
+    }
+
+    /// Places all items in `order` into at most `cap` temporaries: how many it takes, or the
+    /// position of the first item that does not fit.
+    fn run(&mut self, cap: u32, mode: Mode) -> Result<u32, usize> {
+        if let Some(small) = &mut self.small {
+            let (order, place) = (&self.order, &mut self.place);
+            match small.run(self.prepared, order, cap, mode, self.separate, place) {
+                Ok(()) => return Ok(small.opened),
+                Err(Stop::Full(position)) => return Err(position),
+                Err(Stop::TooLarge) => self.small = None,
+            }
+        }
+        let new = || Run::new(self.prepared, self.goal, self.separate);
+        let run = self.run.get_or_insert_with(new);
+        match run.run(&self.order, cap, mode, &mut self.place) {
+            None => Ok(run.opened),
+            Some(position) => Err(position),
+        }
     }
 
     /// Sorts by `key`, which has 96 bits, and runs, unless the goal has been reached.
@@ -228,7 +259,7 @@ impl<'a> Search<'a> {
 
 /// What a run may assume of the order of items.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(crate) enum Mode {
     /// First points never decrease: what is busy now is known without a search.
     InOrder,
     AnyOrder,
@@ -249,12 +280,17 @@ struct Run<'a> {
     death: Vec<Point>,
     /// All four bits of each temporary that holds precise registers.
     precise: Vec<u64>,
-    place: Vec<Placed>,
     /// Busy channels of each group, `words` a group.
     busy: Vec<u64>,
     /// The item at hand finds busy what is open in `scan`, and nothing else; `busy` is void.
     open_only: bool,
 }
+
+/// Stands for a place not found yet.
+const NOWHERE: Placed = Placed {
+    temp: 0,
+    chans: [Placed::NO_LANE; 4],
+};
 
 /// The low bit of each temporary's four.
 const EACH_TEMP: u64 = 0x1111_1111_1111_1111;
@@ -271,13 +307,6 @@ impl<'a> Run<'a> {
             opened: 0,
             death: Vec::new(),
             precise: vec![0; words],
-            place: vec![
-                Placed {
-                    temp: 0,
-                    chans: [Placed::NO_LANE; 4]
-                };
-                prepared.items.len()
-            ],
             busy: vec![0; 4 * words],
             open_only: false,
         }
@@ -285,7 +314,7 @@ impl<'a> Run<'a> {
 
     /// Places all items in `order` into at most `cap` temporaries; the position of
     /// the first that does not fit, if any.
-    fn run(&mut self, order: &[u32], cap: u32, mode: Mode) -> Option<usize> {
+    fn run(&mut self, order: &[u32], cap: u32, mode: Mode, place: &mut [Placed]) -> Option<usize> {
         self.mode = mode;
         self.occupancy.clear();
         self.scan.clear();
@@ -303,7 +332,7 @@ impl<'a> Run<'a> {
                 None if self.opened < cap => self.open(item),
                 None => return Some(position),
             };
-            self.put(index as usize, item, temp);
+            self.put(item, temp, &mut place[index as usize]);
         }
         None
     }
@@ -466,14 +495,14 @@ impl<'a> Run<'a> {
     }
 
     /// Puts `item` into `temp`, where it fits.
-    fn put(&mut self, index: usize, item: &Item, temp: u32) {
+    fn put(&mut self, item: &Item, temp: u32, place: &mut Placed) {
         let word = (temp / TEMPS_PER_WORD) as usize;
         let shift = 4 * (temp % TEMPS_PER_WORD);
         let width = usize::from(item.width);
         let Some(chans) = self.channels(item, word, shift) else {
             return;
         };
-        self.place[index] = Placed { temp, chans };
+        *place = Placed { temp, chans };
         let death = &mut self.death[temp as usize];
         *death = (*death).max(item.end);
         let mut bits = [0u64; 4];
@@ -499,7 +528,7 @@ impl<'a> Run<'a> {
 /// The low bit of each group of four bits of `set` that has at least `count` (1 or
 /// more) of them set.
 #[inline]
-fn at_least(set: u64, count: u8) -> u64 {
+pub(crate) fn at_least(set: u64, count: u8) -> u64 {
     let (b0, b1) = (set & EACH_TEMP, set >> 1 & EACH_TEMP);
     let (b2, b3) = (set >> 2 & EACH_TEMP, set >> 3 & EACH_TEMP);
     let (or_lo, and_lo, or_hi, and_hi) = (b0 | b1, b0 & b1, b2 | b3, b2 & b3);

@@ -75,7 +75,9 @@ fn sized(lanes: u8) -> Counters {
 
 /// The counters of lanes pinned to each of the channels in `pins`.
 fn pinned(pins: u8) -> Counters {
-    (0..4).fold(0, |sum, c| sum + (Counters::from(pins >> c & 1) << (32 * c)))
+    (0..4).fold(0, |sum, c| {
+        sum + (Counters::from(pins >> c & 1) << (32 * c))
+    })
 }
 
 fn counts(all: Counters) -> [u32; 4] {

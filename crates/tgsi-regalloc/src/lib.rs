@@ -38,6 +38,7 @@ mod occupancy;
 mod prepare;
 mod rng;
 mod scan;
+mod small;
 
 pub use alloc::allocate;
 pub use bounds::{Bounds, lower_bounds, lower_bounds_with};

@@ -50,6 +50,8 @@ pub(crate) struct Prepared {
     pub preference: [u8; 4],
     /// Whether any lane is pinned.
     pub pins: bool,
+    /// Whether all items are [`Item::at_once`].
+    pub at_once: bool,
     /// Whether there are pairs, so that half-free halves should be filled first.
     pub pairs: bool,
     /// Temporaries taken by arrays.
@@ -85,6 +87,7 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
         slots: 0,
         preference: [0, 1, 2, 3],
         pins: false,
+        at_once: true,
         pairs: false,
         array_temps,
         array_base,
@@ -148,6 +151,7 @@ fn to_slots(prepared: &mut Prepared) {
         item.at_once = ranges
             .iter()
             .all(|s| s.1 - s.0 == 1 && first(s) == item.slot);
+        prepared.at_once &= item.at_once;
     }
 }
 
