@@ -1,9 +1,9 @@
 //! Exact counters over the syntax of a program.
 
-use tgsi::{Decl, Effect, File, Inst, Item, Opcode, Program, Register, Shape};
+use tgsi::{Decl, Effect, File, Inst, Item, Opcode, Program, Shape};
 
-use crate::indirections::{IndirectionModel, indirections};
-use crate::tokens::{has_labels, token_count_as};
+use crate::registers::{Registers, Rules};
+use crate::tokens::{has_labels, header_tokens, inst_tokens, takes_label};
 
 /// What the counters found. Registers are vec4 registers throughout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +59,7 @@ pub enum Class {
 }
 
 /// The class of an opcode.
+#[inline]
 pub fn class(op: Opcode) -> Class {
     let info = op.info();
     match (info.shape, info.effect) {
@@ -75,48 +76,82 @@ pub fn class(op: Opcode) -> Class {
 
 /// Counts a program.
 pub fn count(program: &Program) -> Counts {
-    count_as(program, has_labels(program))
+    count_as(program, || false)
 }
 
 /// Counts a program that was made from `input`, and will be printed with branch labels as `input` was.
 pub fn count_result(result: &Program, input: &Program) -> Counts {
-    count_as(result, has_labels(input) || has_labels(result))
+    count_as(result, || has_labels(input))
 }
 
-fn count_as(program: &Program, labels: bool) -> Counts {
-    let mut counts = Counts {
-        indirections: indirections(program, IndirectionModel::Arb),
-        tokens: token_count_as(program, labels),
-        ..Counts::default()
-    };
+/// Counts a program. Where it has branches without labels, `labels` says whether they get some.
+pub(crate) fn count_as(program: &Program, labels: impl FnOnce() -> bool) -> Counts {
+    let mut counts = Counts::default();
     count_header(program, &mut counts);
-    let mut temps = TempSet::new(program);
-    let mut depth = 0u32;
+    let mut registers = Registers::new(&program.header, Rules::ARB);
+    let mut tokens = header_tokens(program);
+    let mut flow = Flow::default();
     for inst in &program.insts {
-        temps.add_inst(inst);
+        let class = class(inst.op);
+        registers.step(inst, class);
+        tokens += inst_tokens(inst, class);
         if inst.op == Opcode::End {
             continue;
         }
         counts.instructions += 1;
         counts.mov += u32::from(inst.op == Opcode::Mov);
-        match class(inst.op) {
+        match class {
             Class::Alu => counts.alu += 1,
             Class::Tex => counts.tex += 1,
-            Class::Flow => counts.flow += 1,
             Class::Memory => counts.memory += 1,
             Class::Effect => {}
-        }
-        counts.loops += u32::from(opens_loop(inst.op));
-        counts.ifs += u32::from(opens_if(inst.op));
-        if opens_loop(inst.op) || opens_if(inst.op) || inst.op == Opcode::Switch {
-            depth += 1;
-            counts.depth = counts.depth.max(depth);
-        } else if closes(inst.op) {
-            depth = depth.saturating_sub(1);
+            Class::Flow => {
+                counts.flow += 1;
+                flow.step(inst, &mut counts);
+            }
         }
     }
-    counts.temps = temps.len();
+    tokens += registers.tokens + flow.calls;
+    if flow.branches > 0 && (flow.labelled || labels()) {
+        tokens += flow.branches;
+    }
+    counts.tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+    counts.indirections = registers.indirection;
+    counts.temps = registers.temps();
     counts
+}
+
+/// What is counted at control flow.
+#[derive(Default)]
+struct Flow {
+    depth: u32,
+    /// Instructions with room for a label; calls apart.
+    branches: u64,
+    /// Calls: they say by their label what they call.
+    calls: u64,
+    /// Whether any of both has a label.
+    labelled: bool,
+}
+
+impl Flow {
+    fn step(&mut self, inst: &Inst, counts: &mut Counts) {
+        let op = inst.op;
+        counts.loops += u32::from(opens_loop(op));
+        counts.ifs += u32::from(opens_if(op));
+        if opens_loop(op) || opens_if(op) || op == Opcode::Switch {
+            self.depth += 1;
+            counts.depth = counts.depth.max(self.depth);
+        } else if closes(op) {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        if takes_label(op) {
+            self.labelled |= inst.label.is_some();
+            match op {
+                Opcode::Cal => self.calls += 1,
+                _ => self.branches += 1,
+            }
+        }
+    }
 }
 
 fn opens_loop(op: Opcode) -> bool {
@@ -135,24 +170,25 @@ fn closes(op: Opcode) -> bool {
 }
 
 fn count_header(program: &Program, counts: &mut Counts) {
-    let mut constants = Vec::new();
-    let mut inputs = Vec::new();
-    let mut outputs = Vec::new();
+    let mut ranges = Vec::with_capacity(program.header.len());
     for item in &program.header {
         match item {
-            Item::Property(_) => {}
+            Item::Decl(d) if matches!(d.file, File::Const | File::In | File::Out) => {
+                ranges.push((d.file, range(d)));
+            }
             Item::Imm(_) => counts.immediates += 1,
-            Item::Decl(decl) => match decl.file {
-                File::Const => constants.push(range(decl)),
-                File::In => inputs.push(range(decl)),
-                File::Out => outputs.push(range(decl)),
-                _ => {}
-            },
+            _ => {}
         }
     }
-    counts.constants = union_len(constants);
-    counts.inputs = union_len(inputs);
-    counts.outputs = union_len(outputs);
+    ranges.sort_unstable();
+    for of_file in ranges.chunk_by(|a, b| a.0 == b.0) {
+        let len = union_len(of_file.iter().map(|r| r.1));
+        match of_file[0].0 {
+            File::Const => counts.constants = len,
+            File::In => counts.inputs = len,
+            _ => counts.outputs = len,
+        }
+    }
 }
 
 /// Outer index (0 when absent: `CONST[n]` is buffer 0), first and last register.
@@ -164,9 +200,8 @@ fn range(decl: &Decl) -> (i32, i64, i64) {
     (outer, i64::from(decl.first), i64::from(decl.last))
 }
 
-/// Number of registers that lie in at least one of the inclusive ranges.
-fn union_len(mut ranges: Vec<(i32, i64, i64)>) -> u32 {
-    ranges.sort_unstable();
+/// Number of registers that lie in at least one of the inclusive ranges, which are sorted.
+pub(crate) fn union_len(ranges: impl Iterator<Item = (i32, i64, i64)>) -> u32 {
     let mut total = 0i64;
     let mut reached: Option<(i32, i64)> = None;
     for (outer, first, last) in ranges {
@@ -182,98 +217,4 @@ fn union_len(mut ranges: Vec<(i32, i64, i64)>) -> u32 {
         reached = Some((outer, end));
     }
     u32::try_from(total).unwrap_or(u32::MAX)
-}
-
-/// Registers below this are kept as bits, the others as ranges: real programs
-/// stay below, and no index makes the set large.
-const DENSE: usize = 1 << 16;
-
-struct TempSet {
-    bits: Vec<u64>,
-    sparse: Vec<(i32, i64, i64)>,
-    arrays: Vec<(u32, i32, i32)>,
-    seen_arrays: Vec<u32>,
-}
-
-impl TempSet {
-    fn new(program: &Program) -> Self {
-        let mut arrays = Vec::new();
-        for item in &program.header {
-            if let Item::Decl(decl) = item
-                && decl.file == File::Temp
-                && decl.array != 0
-            {
-                arrays.push((decl.array, decl.first, decl.last));
-            }
-        }
-        TempSet {
-            bits: Vec::new(),
-            sparse: Vec::new(),
-            arrays,
-            seen_arrays: Vec::new(),
-        }
-    }
-
-    fn add_inst(&mut self, inst: &Inst) {
-        for dst in &inst.dsts {
-            self.add(&dst.reg);
-        }
-        for src in &inst.srcs {
-            self.add(&src.reg);
-        }
-        for offset in &inst.offsets {
-            self.add(&offset.reg);
-        }
-    }
-
-    fn add(&mut self, reg: &Register) {
-        for index in reg.dim.iter().chain([&reg.index]) {
-            if let Some(addr) = index.addr
-                && addr.file == File::Temp
-            {
-                self.add_index(addr.index);
-            }
-        }
-        if reg.file != File::Temp {
-            return;
-        }
-        if reg.index.addr.is_none() {
-            self.add_index(reg.index.base);
-        } else if reg.index.array != 0 && !self.seen_arrays.contains(&reg.index.array) {
-            self.seen_arrays.push(reg.index.array);
-            if let Some(&(_, first, last)) =
-                self.arrays.iter().rev().find(|a| a.0 == reg.index.array)
-            {
-                self.sparse.push((0, i64::from(first), i64::from(last)));
-            }
-        }
-    }
-
-    fn add_index(&mut self, index: i32) {
-        match usize::try_from(index) {
-            Ok(i) if i < DENSE => {
-                let word = i / 64;
-                if word >= self.bits.len() {
-                    self.bits.resize(word + 1, 0);
-                }
-                self.bits[word] |= 1 << (i % 64);
-            }
-            _ => self.sparse.push((0, i64::from(index), i64::from(index))),
-        }
-    }
-
-    fn len(mut self) -> u32 {
-        if self.sparse.is_empty() {
-            return self.bits.iter().map(|w| w.count_ones()).sum();
-        }
-        for (word, bits) in self.bits.iter().enumerate() {
-            for bit in 0..64 {
-                if bits >> bit & 1 != 0 {
-                    let index = (word * 64 + bit) as i64;
-                    self.sparse.push((0, index, index));
-                }
-            }
-        }
-        union_len(self.sparse)
-    }
 }

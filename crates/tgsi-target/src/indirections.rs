@@ -1,8 +1,9 @@
 //! Texture indirections: how often a program's fetches depend on earlier results.
 
-use tgsi::{Dst, File, Inst, Opcode, Program, Src};
+use tgsi::{Dst, File, Program, Src};
 
 use crate::count::{Class, class};
+use crate::registers::{Registers, Rules};
 
 /// How a target counts texture indirections (nodes, phases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,34 +25,9 @@ pub enum IndirectionModel {
 /// [`IndirectionModel::D3dOrder`] 0 for one without any fetch.
 pub fn indirections(program: &Program, model: IndirectionModel) -> u32 {
     match model {
-        IndirectionModel::Arb | IndirectionModel::R300Node => by_sets(program, true, false),
-        IndirectionModel::I915Phase => by_sets(program, false, true),
+        IndirectionModel::Arb | IndirectionModel::R300Node => by_marks(program, Rules::ARB),
+        IndirectionModel::I915Phase => by_marks(program, Rules::I915),
         IndirectionModel::D3dOrder => longest_chain(program),
-    }
-}
-
-/// A set of small register numbers that empties in constant time.
-#[derive(Default)]
-struct Epochs {
-    marks: Vec<u32>,
-}
-
-/// Registers beyond this share one mark, which can only make the count larger.
-const LAST: usize = 1 << 16;
-
-impl Epochs {
-    fn slot(reg: i32) -> usize {
-        usize::try_from(reg).map_or(LAST, |r| r.min(LAST))
-    }
-    fn contains(&self, reg: i32, epoch: u32) -> bool {
-        self.marks.get(Self::slot(reg)).is_some_and(|&m| m == epoch)
-    }
-    fn insert(&mut self, reg: i32, epoch: u32) {
-        let slot = Self::slot(reg);
-        if slot >= self.marks.len() {
-            self.marks.resize(slot + 1, 0);
-        }
-        self.marks[slot] = epoch;
     }
 }
 
@@ -60,54 +36,19 @@ fn temp_src(src: &Src) -> Option<i32> {
     (src.reg.file == File::Temp).then_some(src.reg.index.base)
 }
 
-fn temp_dst(dst: &Dst) -> Option<i32> {
-    (dst.reg.file == File::Temp).then_some(dst.reg.index.base)
-}
-
-fn is_kill(inst: &Inst) -> bool {
-    matches!(inst.op, Opcode::KillIf | Opcode::Kill)
-}
-
-fn by_sets(program: &Program, alu_destinations: bool, output_starts: bool) -> u32 {
-    let mut written = Epochs::default();
-    let mut alu = Epochs::default();
-    let mut epoch = 1u32;
+fn by_marks(program: &Program, rules: Rules) -> u32 {
+    let mut registers = Registers::new(&program.header, rules);
     for inst in &program.insts {
-        let kind = class(inst.op);
-        let kill = is_kill(inst);
-        if kind == Class::Tex || kill {
-            let coordinate = inst
-                .srcs
-                .iter()
-                .filter_map(temp_src)
-                .any(|r| written.contains(r, epoch));
-            let reused = alu_destinations
-                && !kill
-                && inst
-                    .dsts
-                    .iter()
-                    .filter_map(temp_dst)
-                    .any(|r| alu.contains(r, epoch));
-            let output = output_starts && inst.dsts.iter().any(|d| d.reg.file == File::Out);
-            epoch += u32::from(coordinate || reused || output);
-        }
-        if matches!(kind, Class::Alu | Class::Memory) {
-            for reg in inst
-                .srcs
-                .iter()
-                .filter_map(temp_src)
-                .chain(inst.dsts.iter().filter_map(temp_dst))
-            {
-                alu.insert(reg, epoch);
-            }
-        }
-        if !kill {
-            for reg in inst.dsts.iter().filter_map(temp_dst) {
-                written.insert(reg, epoch);
-            }
-        }
+        registers.step(inst, class(inst.op));
     }
-    epoch
+    registers.indirection
+}
+
+/// Registers beyond this share one depth.
+const LAST: usize = 1 << 16;
+
+fn slot(reg: i32) -> usize {
+    usize::try_from(reg).map_or(LAST, |r| r.min(LAST))
 }
 
 /// Length of the dependent-read chain behind each channel of each TEMP.
@@ -119,11 +60,11 @@ struct Chains {
 impl Chains {
     fn get(&self, reg: i32, channel: u8) -> u32 {
         self.depths
-            .get(Epochs::slot(reg))
+            .get(slot(reg))
             .map_or(0, |d| d[usize::from(channel & 3)])
     }
     fn set(&mut self, dst: &Dst, depth: u32) {
-        let slot = Epochs::slot(dst.reg.index.base);
+        let slot = slot(dst.reg.index.base);
         if slot >= self.depths.len() {
             self.depths.resize(slot + 1, [0; 4]);
         }

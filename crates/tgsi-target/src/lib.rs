@@ -12,6 +12,7 @@
 mod cost;
 mod count;
 mod indirections;
+mod registers;
 mod target;
 mod tokens;
 mod virgl;
@@ -20,5 +21,5 @@ pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
 pub use indirections::{IndirectionModel, indirections};
 pub use target::{Excess, Limits, TARGETS, Target, fit_report};
-pub use tokens::{has_labels, token_count, token_count_as};
+pub use tokens::{has_labels, token_count};
 pub use virgl::{dropped_by_virgl, virgl_introduces};

@@ -1,6 +1,8 @@
 //! The length of the binary form.
 
-use tgsi::{Decl, File, Index, Inst, Item, Opcode, Program, Register, Shape};
+use tgsi::{Decl, File, Inst, Item, Opcode, Program};
+
+use crate::count::{Class, count_as};
 
 /// Length of the program's token stream in 32-bit words, as Gallium lays it out:
 ///
@@ -16,7 +18,7 @@ use tgsi::{Decl, File, Index, Inst, Item, Opcode, Program, Register, Shape};
 /// Programs of Mesa 20 and before carry no branch labels, and print none: a program in which no
 /// branch has a label is taken to be such.
 pub fn token_count(program: &Program) -> u32 {
-    token_count_as(program, has_labels(program))
+    count_as(program, || false).tokens
 }
 
 /// Whether the branches of a program carry labels.
@@ -27,21 +29,14 @@ pub fn has_labels(program: &Program) -> bool {
         .any(|inst| inst.label.is_some() && takes_label(inst.op))
 }
 
-/// As [`token_count`], with or without a word for the label of each branch, whatever the program
-/// itself shows.
-pub fn token_count_as(program: &Program, labels: bool) -> u32 {
-    let mut total = 2u64;
-    for item in &program.header {
-        total += match item {
-            Item::Property(property) => 1 + property.values.len() as u64,
-            Item::Imm(_) => 5,
-            Item::Decl(decl) => decl_tokens(decl),
-        };
-    }
-    for inst in &program.insts {
-        total += inst_tokens(inst, labels);
-    }
-    u32::try_from(total).unwrap_or(u32::MAX)
+/// The words of the header and of what is declared in it.
+pub(crate) fn header_tokens(program: &Program) -> u64 {
+    let item = |item: &Item| match item {
+        Item::Property(property) => 1 + property.values.len() as u64,
+        Item::Imm(_) => 5,
+        Item::Decl(decl) => decl_tokens(decl),
+    };
+    2 + program.header.iter().map(item).sum::<u64>()
 }
 
 fn decl_tokens(decl: &Decl) -> u64 {
@@ -53,31 +48,19 @@ fn decl_tokens(decl: &Decl) -> u64 {
         + u64::from(decl.array != 0)
 }
 
-fn inst_tokens(inst: &Inst, labels: bool) -> u64 {
-    let mut total = 1;
-    // A call says by its label what it calls.
-    total += u64::from(takes_label(inst.op) && (labels || inst.op == Opcode::Cal));
-    let memory = inst.op.info().shape == Shape::Mem || inst.op == Opcode::Barrier;
-    total += u64::from(memory);
-    if !memory && inst.target.is_some() {
-        total += 1 + inst.offsets.len() as u64;
+/// The words of an instruction without its operands and label.
+pub(crate) fn inst_tokens(inst: &Inst, class: Class) -> u64 {
+    if class == Class::Memory || inst.op == Opcode::Barrier {
+        2
+    } else if inst.target.is_some() {
+        2 + inst.offsets.len() as u64
+    } else {
+        1
     }
-    for dst in &inst.dsts {
-        total += register_tokens(&dst.reg);
-    }
-    for src in &inst.srcs {
-        total += register_tokens(&src.reg);
-    }
-    total
-}
-
-fn register_tokens(reg: &Register) -> u64 {
-    let indirect = |index: &Index| u64::from(index.addr.is_some());
-    1 + indirect(&reg.index) + reg.dim.as_ref().map_or(0, |dim| 1 + indirect(dim))
 }
 
 /// Whether the binary form of the opcode has room for a branch target.
-fn takes_label(op: Opcode) -> bool {
+pub(crate) fn takes_label(op: Opcode) -> bool {
     matches!(
         op,
         Opcode::If

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use tgsi::{Dst, File, Inst, Item, Opcode, Program, Register, Shape, Src, Stage, TexTarget, Ty};
 
+use crate::count::count_result;
 use crate::count::{Class, class};
-use crate::tokens::{has_labels, token_count_as};
+use crate::tokens::token_count;
 
 /// Findings by their text, with how often each occurs.
 type Findings = BTreeMap<String, u64>;
@@ -29,11 +30,8 @@ pub fn virgl_introduces(before: &Program, after: &Program) -> Vec<String> {
             })
         })
         .collect();
-    let labels = has_labels(before);
-    let (had, has) = (
-        token_count_as(before, labels),
-        token_count_as(after, labels),
-    );
+    let had = token_count(before);
+    let has = count_result(after, before).tokens;
     if has > had {
         report.push(format!("a longer token stream ({had} before, {has} after)"));
     }

@@ -111,8 +111,8 @@ fn check_inst(inst: &Inst, declared: &Declared, sink: &mut Sink) {
         declared.check(&offset.reg, inst.span, sink);
     }
     let info = inst.op.info();
-    let samples = info.shape == Shape::Tex && inst.srcs.iter().any(|s| s.reg.file == File::Samp);
-    if samples && inst.target.is_none() && !names_its_view(inst.op) {
+    let no_target = info.shape == Shape::Tex && inst.target.is_none() && !names_its_view(inst.op);
+    if no_target && inst.srcs.iter().any(|s| s.reg.file == File::Samp) {
         sink.error(codes::NO_TARGET, inst.span, || {
             let hint = "write it behind the sampler, as in `SAMP[0], 2D`";
             (

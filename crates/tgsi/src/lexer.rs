@@ -205,18 +205,6 @@ impl Upper {
         Upper { bytes, len }
     }
 
-    /// The bytes of a name of up to 16 bytes as one number, for look-up.
-    pub(crate) fn key(name: &[u8]) -> Option<u128> {
-        let fold = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |key: u64, &b| key << 8 | u64::from(b))
-        };
-        let (low, high) = name.split_at(name.len().min(8));
-        (high.len() <= 8).then(|| u128::from(fold(high)) << 64 | u128::from(fold(low)))
-    }
-
     /// Its bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

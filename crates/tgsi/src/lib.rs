@@ -15,6 +15,7 @@ pub mod eval;
 mod lexer;
 mod names;
 pub mod opcode;
+mod opnames;
 mod optable;
 pub mod parser;
 pub mod printer;

@@ -439,13 +439,6 @@ impl Opcode {
     }
     /// The opcode a name stands for, in any era; upper case.
     pub fn from_name(name: &str) -> Option<Opcode> {
-        use std::sync::LazyLock;
-        static MAP: LazyLock<rustc_hash::FxHashMap<&'static str, Opcode>> = LazyLock::new(|| {
-            OPCODES
-                .iter()
-                .flat_map(|i| i.aliases.iter().chain([&i.name]).map(|n| (*n, i.op)))
-                .collect()
-        });
-        MAP.get(name).copied()
+        crate::opnames::opcode(name.as_bytes())
     }
 }

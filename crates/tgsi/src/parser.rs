@@ -6,6 +6,7 @@
 mod header;
 mod immediates;
 mod instructions;
+mod line;
 mod operands;
 
 use crate::ast::{Program, Span, Stage};
@@ -74,7 +75,7 @@ impl<'a> Parser<'a> {
         let program = Program {
             stage: Stage::Frag,
             version: None,
-            header: Vec::new(),
+            header: Vec::with_capacity((text.len() / 128).clamp(4, 64)),
             insts,
         };
         Parser {
@@ -140,6 +141,9 @@ impl<'a> Parser<'a> {
         }
         let bytes = self.lexer.bytes(token);
         if bytes[0].is_ascii_digit() && bytes.iter().all(u8::is_ascii_digit) {
+            if self.usual_lines() {
+                return Ok(());
+            }
             let text = self.lexer.text();
             let colon = skip_blank(text, token.end as usize).0;
             if text.get(colon) == Some(&b':') {
@@ -154,6 +158,7 @@ impl<'a> Parser<'a> {
             Some([b'D', b'C', b'L']) if bytes.len() == 3 => self.declaration(),
             Some([b'I', b'M', b'M']) if bytes.len() == 3 => self.immediate(),
             Some([b'P', b'R', b'O']) if bytes.eq_ignore_ascii_case(b"PROPERTY") => self.property(),
+            _ if self.usual_lines() => Ok(()),
             _ => self.instruction(),
         }
     }

@@ -15,12 +15,40 @@ const MAX_INDENT: usize = 128;
 
 const LETTERS: [u8; 4] = *b"xyzw";
 
+/// The text of every write mask of up to three letters, filled up with dots.
+const MASKS: [[u8; 4]; 16] = {
+    let mut all = [[b'.'; 4]; 16];
+    let mut mask = 0;
+    while mask < 15 {
+        let (mut channel, mut len) = (0, 1);
+        while channel < 4 {
+            if mask >> channel & 1 != 0 {
+                all[mask][len] = LETTERS[channel];
+                len += 1;
+            }
+            channel += 1;
+        }
+        mask += 1;
+    }
+    all
+};
+
+/// The letter of a channel.
+fn letter(channel: u8) -> u8 {
+    LETTERS[usize::from(channel & 3)]
+}
+
+/// The last decimal digit of a number.
+fn digit(n: usize) -> u8 {
+    b'0' + (n % 10) as u8
+}
+
 /// Prints a program. Reading the text again gives the same program, apart from the
 /// labels of branches, which are computed from the nesting, and from the type word of
 /// immediates that [`NonFinite::Uint32`] rewrites, and from the version of an old header
 /// in a dialect without one.
 pub fn print(program: &Program, dialect: &Dialect) -> String {
-    let mut out = Vec::with_capacity(64 * (program.header.len() + program.insts.len()) + 16);
+    let mut out = Vec::with_capacity(72 * (program.header.len() + program.insts.len()) + 16);
     Printer {
         out: &mut out,
         dialect,
@@ -86,12 +114,16 @@ impl Printer<'_> {
         match decl.dim {
             None => {}
             Some(None) => self.text("[]"),
-            Some(Some(n)) => self.put(format_args!("[{n}]")),
+            Some(Some(n)) => self.index(&Index::direct(n)),
         }
         if decl.first == decl.last {
-            self.put(format_args!("[{}]", decl.first));
+            self.index(&Index::direct(decl.first));
         } else {
-            self.put(format_args!("[{}..{}]", decl.first, decl.last));
+            self.out.push(b'[');
+            self.int(i64::from(decl.first));
+            self.text("..");
+            self.int(i64::from(decl.last));
+            self.out.push(b']');
         }
         self.mask(decl.mask);
         if decl.array != 0 {
@@ -101,7 +133,9 @@ impl Printer<'_> {
         if let Some(semantic) = &decl.semantic {
             self.word(Some(&semantic.name));
             if let Some(index) = semantic.index {
-                self.put(format_args!("[{index}]"));
+                self.out.push(b'[');
+                self.uint(u64::from(index));
+                self.out.push(b']');
             }
         }
         if let Some([x, y, z, w]) = decl.stream {
@@ -144,7 +178,7 @@ impl Printer<'_> {
         self.text("IMM");
         if self.dialect.imm_numbers {
             self.out.push(b'[');
-            self.uint(number as u64, 0);
+            self.uint(number as u64);
             self.out.push(b']');
         }
         let ty = self.printed_type(imm);
@@ -186,7 +220,7 @@ impl Printer<'_> {
 
     fn value(&mut self, ty: ImmType, bits: u64) {
         match ty {
-            ImmType::Uint32 | ImmType::Uint64 => self.uint(bits, 0),
+            ImmType::Uint32 | ImmType::Uint64 => self.uint(bits),
             ImmType::Int32 => self.int(i64::from(bits as u32 as i32)),
             ImmType::Int64 => self.int(bits as i64),
             ImmType::Flt32 => self.flt32(bits as u32),
@@ -265,33 +299,18 @@ impl Printer<'_> {
         self.out.extend_from_slice(&text);
     }
 
-    /// A decimal number, blanks in front up to `width`.
-    fn uint(&mut self, mut value: u64, width: usize) {
-        if value < 10 && width == 0 {
+    /// A decimal number.
+    fn uint(&mut self, mut value: u64) {
+        if value < 10 {
             return self.out.push(b'0' + value as u8);
         }
-        if value < 1000 && width <= 3 {
-            let digit = |n: u64| b'0' + (n % 10) as u8;
-            let mut digits = [digit(value / 100), digit(value / 10), digit(value)];
-            let blank = if value < 10 {
-                2
-            } else {
-                usize::from(value < 100)
-            };
-            digits[..blank].fill(b' ');
-            return self.out.extend_from_slice(&digits[blank.min(3 - width)..]);
-        }
-        let mut digits = [b' '; 20];
+        let mut digits = [0; 20];
         let mut at = digits.len();
-        loop {
+        while value > 0 {
             at -= 1;
             digits[at] = b'0' + (value % 10) as u8;
             value /= 10;
-            if value == 0 {
-                break;
-            }
         }
-        let at = at.min(digits.len() - width);
         self.out.extend_from_slice(&digits[at..]);
     }
 
@@ -299,7 +318,7 @@ impl Printer<'_> {
         if value < 0 {
             self.out.push(b'-');
         }
-        self.uint(value.unsigned_abs(), 0);
+        self.uint(value.unsigned_abs());
     }
 
     fn insts(&mut self, insts: &[Inst]) {
@@ -314,8 +333,7 @@ impl Printer<'_> {
                 depth = depth.saturating_sub(1);
             }
             if self.dialect.numbers {
-                self.uint(i as u64, 3);
-                self.text(": ");
+                self.inst_number(i);
             } else {
                 self.blanks(usize::from(self.dialect.margin));
             }
@@ -336,7 +354,7 @@ impl Printer<'_> {
             }
             if let Some(label) = label {
                 self.text(" :");
-                self.uint(u64::from(label), 0);
+                self.uint(u64::from(label));
             }
             self.out.push(b'\n');
             if opens(inst.op) {
@@ -345,12 +363,38 @@ impl Printer<'_> {
         }
     }
 
+    #[inline]
     fn blanks(&mut self, count: usize) {
-        self.out.resize(self.out.len() + count, b' ');
+        if count > 0 {
+            self.out.resize(self.out.len() + count, b' ');
+        }
+    }
+
+    /// `  7: `
+    fn inst_number(&mut self, number: usize) {
+        if number < 1000 {
+            let mut text = *b"  0: ";
+            text[2] = digit(number);
+            if number >= 10 {
+                text[1] = digit(number / 10);
+            }
+            if number >= 100 {
+                text[0] = digit(number / 100);
+            }
+            self.out.extend_from_slice(&text);
+        } else {
+            self.uint(number as u64);
+            self.out.extend_from_slice(b": ");
+        }
     }
 
     fn inst(&mut self, inst: &Inst) {
-        self.text(self.dialect.op_name(inst.op));
+        let name = self.dialect.op_name(inst.op);
+        // The size of most names is known here, which spares a call.
+        match name.as_bytes() {
+            [a, b, c] => self.out.extend_from_slice(&[*a, *b, *c]),
+            _ => self.text(name),
+        }
         if inst.sat {
             self.text("_SAT");
         }
@@ -359,35 +403,53 @@ impl Printer<'_> {
         }
         let mut separator = " ";
         for dst in &inst.dsts {
-            self.text(separator);
+            self.separate(&mut separator);
             self.dst(dst);
-            separator = ", ";
         }
         for src in &inst.srcs {
-            self.text(separator);
+            self.separate(&mut separator);
             self.src(src);
-            separator = ", ";
         }
+        if let Some(target) = inst.target
+            && inst.memory.is_none()
+        {
+            self.listed(Some(target.name()), &mut separator);
+        }
+        if inst.memory.is_some() || !inst.offsets.is_empty() {
+            self.rare_words(inst, separator);
+        }
+    }
+
+    /// What stands behind the sources: memory words with target and format, or texel offsets.
+    fn rare_words(&mut self, inst: &Inst, mut separator: &'static str) {
         if let Some(memory) = &inst.memory {
             self.memory_words(memory, &mut separator);
+            self.listed(inst.target.map(|t| t.name()), &mut separator);
+            self.listed(memory.format.as_deref(), &mut separator);
         }
-        self.listed(inst.target.map(|t| t.name()), &mut separator);
-        let format = inst.memory.as_ref().and_then(|m| m.format.as_deref());
-        self.listed(format, &mut separator);
         for offset in &inst.offsets {
-            self.text(separator);
+            self.separate(&mut separator);
             self.register(&offset.reg);
             self.out.push(b'.');
             self.letters(&offset.swizzle);
-            separator = ", ";
         }
+    }
+
+    /// The blank in front of the first operand, or the comma in front of another one.
+    #[inline]
+    fn separate(&mut self, separator: &mut &'static str) {
+        if separator.len() == 1 {
+            self.out.push(b' ');
+        } else {
+            self.out.extend_from_slice(b", ");
+        }
+        *separator = ", ";
     }
 
     fn listed(&mut self, word: Option<&str>, separator: &mut &'static str) {
         if let Some(word) = word {
-            self.text(separator);
+            self.separate(separator);
             self.text(word);
-            *separator = ", ";
         }
     }
 
@@ -417,8 +479,8 @@ impl Printer<'_> {
         }
         self.register(&src.reg);
         if src.swizzle != XYZW {
-            self.out.push(b'.');
-            self.letters(&src.swizzle);
+            let [x, y, z, w] = src.swizzle.map(letter);
+            self.out.extend_from_slice(&[b'.', x, y, z, w]);
         }
         if src.abs {
             self.out.push(b'|');
@@ -426,14 +488,35 @@ impl Printer<'_> {
     }
 
     fn register(&mut self, reg: &Register) {
-        self.text(reg.file.name());
+        // The size of these names is known here, which spares a call.
+        match reg.file {
+            File::Temp => self.out.extend_from_slice(b"TEMP"),
+            File::Const => self.out.extend_from_slice(b"CONST"),
+            File::Imm => self.out.extend_from_slice(b"IMM"),
+            File::In => self.out.extend_from_slice(b"IN"),
+            File::Out => self.out.extend_from_slice(b"OUT"),
+            file => self.text(file.name()),
+        }
         if let Some(dim) = &reg.dim {
-            self.index(dim);
+            self.unusual_index(dim);
         }
         self.index(&reg.index);
     }
 
+    #[inline]
     fn index(&mut self, index: &Index) {
+        let direct = index.addr.is_none() && index.array == 0;
+        match usize::try_from(index.base) {
+            Ok(n) if direct && n < 10 => self.out.extend_from_slice(&[b'[', digit(n), b']']),
+            Ok(n) if direct && n < 100 => {
+                let text = [b'[', digit(n / 10), digit(n), b']'];
+                self.out.extend_from_slice(&text);
+            }
+            _ => self.unusual_index(index),
+        }
+    }
+
+    fn unusual_index(&mut self, index: &Index) {
         self.out.push(b'[');
         match index.addr {
             None => self.int(i64::from(index.base)),
@@ -454,26 +537,28 @@ impl Printer<'_> {
         self.out.push(b']');
         if index.array != 0 {
             self.out.push(b'(');
-            self.uint(u64::from(index.array), 0);
+            self.uint(u64::from(index.array));
             self.out.push(b')');
         }
     }
 
     fn mask(&mut self, mask: u8) {
-        if mask & 0xf == 0xf {
+        let mask = mask & 0xf;
+        if mask == 0xf {
             return;
         }
-        self.out.push(b'.');
-        for (c, letter) in LETTERS.into_iter().enumerate() {
-            if mask >> c & 1 != 0 {
-                self.out.push(letter);
-            }
+        let text = MASKS[usize::from(mask)];
+        match mask.count_ones() {
+            1 => self.out.extend_from_slice(&text[..2]),
+            2 => self.out.extend_from_slice(&text[..3]),
+            3 => self.out.extend_from_slice(&text),
+            _ => self.out.push(b'.'),
         }
     }
 
     fn letters(&mut self, channels: &[u8]) {
         for &c in channels {
-            self.out.push(LETTERS[usize::from(c & 3)]);
+            self.out.push(letter(c));
         }
     }
 }

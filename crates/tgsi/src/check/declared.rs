@@ -1,7 +1,5 @@
 //! Which registers are declared.
 
-use std::collections::BTreeMap;
-
 use super::{AddrReg, File, Index, Item, Program, Register, Sink, codes, register_text};
 use crate::ast::Span;
 
@@ -10,9 +8,17 @@ type Key = (File, Option<i32>);
 
 /// The declared registers of a program, as ranges.
 pub(super) struct Declared {
-    /// Sorted, disjoint ranges of each file and outer index.
-    ranges: BTreeMap<Key, Vec<(i32, i32)>>,
+    /// The first range of the registers of each file that have one index: most lie there.
+    usual: [(i32, i32); FILES],
+    /// Sorted, disjoint ranges.
+    ranges: Vec<Range>,
 }
+
+/// The first and last register of a range.
+type Range = (Key, i32, i32);
+
+/// The number of register files.
+const FILES: usize = File::Loop as usize + 1;
 
 /// What counts as one set of registers. Inputs and outputs of one number are one
 /// register of every vertex, and `CONST[i]` is `CONST[0][i]`.
@@ -32,37 +38,64 @@ fn has_two_dimensions(file: File) -> bool {
 impl Declared {
     /// Collects the declarations; one register declared twice is reported.
     pub(super) fn of(program: &Program, sink: &mut Sink) -> Self {
-        let mut all: BTreeMap<_, Vec<(i32, i32, Span)>> = BTreeMap::new();
+        let mut all = Vec::with_capacity(program.header.len());
         let mut immediates = 0;
         for item in &program.header {
             match item {
                 Item::Decl(d) if d.first <= d.last => {
-                    let ranges = all.entry(key(d.file, d.dim.flatten())).or_default();
-                    ranges.push((d.first, d.last, d.span));
+                    all.push((key(d.file, d.dim.flatten()), d.first, d.last, d.span));
                 }
                 Item::Imm(_) => immediates += 1,
                 _ => {}
             }
         }
-        let mut ranges: BTreeMap<_, _> = BTreeMap::new();
-        for (key, mut list) in all {
-            list.sort_by_key(|&(first, _, span)| (first, span.start));
-            ranges.insert(key, merge(key.0, &list, sink));
-        }
+        all.sort_by_key(|&(key, first, _, span)| (key, first, span.start));
+        let mut ranges = merge(&all, sink);
         if immediates > 0 {
-            ranges.insert((File::Imm, None), vec![(0, immediates - 1)]);
+            // Should there be declarations of immediates as well, they do not count.
+            let key = (File::Imm, None);
+            ranges.retain(|r| r.0 != key);
+            let at = ranges.partition_point(|r| r.0 < key);
+            ranges.insert(at, (key, 0, immediates - 1));
         }
-        Declared { ranges }
+        let mut usual = [(0, -1); FILES];
+        for &((file, dim), first, last) in ranges.iter().rev() {
+            if key(file, None).1 == dim {
+                usual[file as usize] = (first, last);
+            }
+        }
+        Declared { usual, ranges }
+    }
+
+    /// The ranges of one set of registers.
+    fn ranges(&self, key: Key) -> Option<&[Range]> {
+        let rest = &self.ranges[self.ranges.partition_point(|r| r.0 < key)..];
+        let ranges = &rest[..rest.partition_point(|r| r.0 == key)];
+        (!ranges.is_empty()).then_some(ranges)
     }
 
     fn has_file(&self, file: File) -> bool {
-        let (low, high) = ((file, None), (file, Some(i32::MAX)));
-        self.ranges.range(low..=high).next().is_some()
+        self.ranges.iter().any(|r| r.0.0 == file)
+    }
+
+    /// Whether `reg` is direct, of one index, and declared.
+    #[inline]
+    fn is_usual(&self, reg: &Register) -> bool {
+        let (first, last) = self.usual[reg.file as usize];
+        let index = &reg.index;
+        reg.dim.is_none() && index.addr.is_none() && (first..=last).contains(&index.base)
     }
 
     /// Reports `reg`, or an address register in it, if it is not declared. Of an indirect
     /// register any of its file may be declared.
+    #[inline]
     pub(super) fn check(&self, reg: &Register, span: Span, sink: &mut Sink) {
+        if !self.is_usual(reg) {
+            self.check_unusual(reg, span, sink);
+        }
+    }
+
+    fn check_unusual(&self, reg: &Register, span: Span, sink: &mut Sink) {
         for addr in [Some(reg.index), reg.dim]
             .into_iter()
             .flatten()
@@ -88,9 +121,9 @@ impl Declared {
         });
         let per_vertex = matches!(reg.file, File::In | File::Out | File::Sv);
         match outer.or(per_vertex.then_some(None)) {
-            Some(dim) => match self.ranges.get(&key(reg.file, dim)) {
+            Some(dim) => match self.ranges(key(reg.file, dim)) {
                 Some(ranges) if reg.index.addr.is_some() || holds(ranges, reg.index.base) => {}
-                ranges => self.report(reg, ranges.map(Vec::as_slice), span, sink),
+                ranges => self.report(reg, ranges, span, sink),
             },
             None if self.has_file(reg.file) => {}
             None => self.report(reg, None, span, sink),
@@ -98,18 +131,18 @@ impl Declared {
     }
 
     fn check_addr(&self, addr: AddrReg, span: Span, sink: &mut Sink) {
-        let ranges = self.ranges.get(&key(addr.file, None));
+        let ranges = self.ranges(key(addr.file, None));
         if !ranges.is_some_and(|r| holds(r, addr.index)) {
             let reg = Register {
                 file: addr.file,
                 dim: None,
                 index: Index::direct(addr.index),
             };
-            self.report(&reg, ranges.map(Vec::as_slice), span, sink);
+            self.report(&reg, ranges, span, sink);
         }
     }
 
-    fn report(&self, reg: &Register, ranges: Option<&[(i32, i32)]>, span: Span, sink: &mut Sink) {
+    fn report(&self, reg: &Register, ranges: Option<&[Range]>, span: Span, sink: &mut Sink) {
         let name = reg.file.name();
         let code = if ranges.is_some() {
             codes::INDEX_RANGE
@@ -117,7 +150,7 @@ impl Declared {
             codes::UNDECLARED
         };
         let message = || {
-            let hint = ranges.and_then(|r| Some((r.first()?.0, r.last()?.1)));
+            let hint = ranges.and_then(|r| Some((r.first()?.1, r.last()?.2)));
             let hint = hint.map(|(a, b)| format!("declared registers lie in {name}[{a}..{b}]"));
             (format!("{} is not declared", register_text(reg)), hint)
         };
@@ -130,28 +163,26 @@ impl Declared {
 }
 
 /// Joins sorted ranges; those that overlap are reported.
-fn merge(file: File, list: &[(i32, i32, Span)], sink: &mut Sink) -> Vec<(i32, i32)> {
-    let mut merged: Vec<(i32, i32)> = Vec::new();
-    for &(first, last, span) in list {
-        match merged.last_mut() {
-            Some((_, end)) if first <= *end => {
+fn merge(list: &[(Key, i32, i32, Span)], sink: &mut Sink) -> Vec<Range> {
+    let mut merged: Vec<Range> = Vec::with_capacity(list.len() + 1);
+    for &(key, first, last, span) in list {
+        match merged.last_mut().filter(|r| r.0 == key) {
+            Some((_, _, end)) if first <= *end => {
                 sink.warning(codes::REDECLARED, span, || {
-                    (
-                        format!("{}[{first}] is declared more than once", file.name()),
-                        None,
-                    )
+                    let name = key.0.name();
+                    (format!("{name}[{first}] is declared more than once"), None)
                 });
                 *end = last.max(*end);
             }
-            Some((_, end)) if *end < i32::MAX && first == *end + 1 => *end = last,
-            _ => merged.push((first, last)),
+            Some((_, _, end)) if *end < i32::MAX && first == *end + 1 => *end = last,
+            _ => merged.push((key, first, last)),
         }
     }
     merged
 }
 
 /// Whether sorted, disjoint ranges hold `n`.
-fn holds(ranges: &[(i32, i32)], n: i32) -> bool {
-    let at = ranges.partition_point(|&(_, last)| last < n);
-    ranges.get(at).is_some_and(|&(first, _)| first <= n)
+fn holds(ranges: &[Range], n: i32) -> bool {
+    let at = ranges.partition_point(|&(_, _, last)| last < n);
+    ranges.get(at).is_some_and(|&(_, first, _)| first <= n)
 }

@@ -2,6 +2,7 @@
 
 use super::{Inst, Opcode, Program, Sink, codes};
 use crate::ast::{Span, Stage};
+use crate::opcode::Effect;
 use crate::printer::branch_labels;
 
 /// What encloses an instruction.
@@ -70,14 +71,40 @@ fn unclosed(op: Opcode, span: Span, sink: &mut Sink) {
 /// Checks the nesting of flow, the labels and the END.
 pub(super) fn check(program: &Program, sink: &mut Sink) {
     let mut open = Open::default();
+    let (mut ends, mut labels) = (Ends::default(), false);
     for inst in &program.insts {
+        if inst.op.info().effect != Effect::Flow {
+            continue;
+        }
         step(inst, &mut open, sink);
+        ends.note(inst);
+        labels |= inst.label.is_some() || matches!(inst.op, Opcode::Cal | Opcode::Callnz);
     }
     while let Some((_, span, op)) = open.pop() {
         unclosed(op, span, sink);
     }
-    check_end(program, sink);
-    check_labels(&program.insts, sink);
+    check_end(program, ends, sink);
+    if labels {
+        check_labels(&program.insts, sink);
+    }
+}
+
+/// What is needed of the END instructions.
+#[derive(Default)]
+struct Ends {
+    any: bool,
+    second: Option<Span>,
+    subroutines: bool,
+}
+
+impl Ends {
+    fn note(&mut self, inst: &Inst) {
+        if inst.op == Opcode::End {
+            self.second = self.second.or(self.any.then_some(inst.span));
+            self.any = true;
+        }
+        self.subroutines |= inst.op == Opcode::Bgnsub;
+    }
 }
 
 fn step(inst: &Inst, open: &mut Open, sink: &mut Sink) {
@@ -126,19 +153,15 @@ fn outside(inst: &Inst, what: &str, sink: &mut Sink) {
     });
 }
 
-fn check_end(program: &Program, sink: &mut Sink) {
-    let mut ends = program.insts.iter().filter(|i| i.op == Opcode::End);
+fn check_end(program: &Program, ends: Ends, sink: &mut Sink) {
     let last = program.insts.last().map_or(Span::default(), |i| i.span);
-    match (ends.next(), ends.next()) {
-        (_, Some(second)) => sink.error(codes::TWO_ENDS, second.span, || {
+    match (ends.any, ends.second) {
+        (_, Some(second)) => sink.error(codes::TWO_ENDS, second, || {
             ("there is another END before".into(), None)
         }),
-        (Some(_), None) => {}
+        (true, None) => {}
         // Old compute text consists of subroutines.
-        (None, None)
-            if program.stage == Stage::Comp
-                && program.insts.iter().any(|i| i.op == Opcode::Bgnsub) =>
-        {
+        (false, None) if program.stage == Stage::Comp && ends.subroutines => {
             sink.warning(codes::NO_END, last, || {
                 (
                     "there is no END; the program is made of subroutines".into(),
@@ -146,7 +169,7 @@ fn check_end(program: &Program, sink: &mut Sink) {
                 )
             });
         }
-        (None, None) => sink.error(codes::NO_END, last, || ("there is no END".into(), None)),
+        (false, None) => sink.error(codes::NO_END, last, || ("there is no END".into(), None)),
     }
 }
 

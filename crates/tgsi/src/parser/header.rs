@@ -72,6 +72,9 @@ impl Parser<'_> {
 
     /// `[]`, `[3]`, `[0..3]`.
     fn declared_bracket(&mut self) -> Parsed<Bracket> {
+        if let Some(bracket) = self.usual_bracket() {
+            return Ok(bracket);
+        }
         self.expect(b'[', codes::BAD_DECLARATION)?;
         if self.lexer.eat(b']') {
             return Ok(Bracket::Empty);
@@ -84,6 +87,20 @@ impl Parser<'_> {
         }
         self.expect(b']', codes::BAD_DECLARATION)?;
         Ok(Bracket::Range(first, last))
+    }
+
+    /// `[3]` or `[0..3]` without blanks.
+    fn usual_bracket(&mut self) -> Option<Bracket> {
+        let text = self.lexer.text();
+        let rest = text.get(self.lexer.token.start as usize..)?;
+        let (first, mut behind) = small_number(rest.strip_prefix(b"[")?)?;
+        let mut last = first;
+        if let Some(end) = behind.strip_prefix(b"..") {
+            (last, behind) = small_number(end)?;
+        }
+        behind = behind.strip_prefix(b"]")?;
+        self.lexer.resume(text.len() - behind.len());
+        Some(Bracket::Range(first, last))
     }
 
     /// One word behind a comma, with its bracket or parenthesis.
@@ -215,6 +232,18 @@ impl Parser<'_> {
         self.lexer.advance();
         word
     }
+}
+
+/// A decimal number of up to seven digits, and what follows it.
+fn small_number(text: &[u8]) -> Option<(i32, &[u8])> {
+    let mut value = 0;
+    for (i, b) in text.iter().enumerate().take(8) {
+        if !b.is_ascii_digit() {
+            return (i > 0).then_some((value, &text[i..]));
+        }
+        value = value * 10 + i32::from(b - b'0');
+    }
+    None
 }
 
 fn empty(file: File) -> Decl {

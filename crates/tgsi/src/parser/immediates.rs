@@ -294,16 +294,23 @@ fn finite_or_named(word: &[u8]) -> Option<&str> {
     }
 }
 
+/// The value of decimal digits, at least one.
+fn unsigned(digits: &[u8]) -> Option<u64> {
+    let value = digits.iter().try_fold(0_u64, |value, b| {
+        let digit = b.wrapping_sub(b'0');
+        let value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        (digit < 10).then_some(value)
+    });
+    value.filter(|_| !digits.is_empty())
+}
+
 /// Bits of an integer of `bits` bits; signed and unsigned values share the range.
 fn integer(word: &[u8], bits: u32) -> Option<u64> {
     let max = u64::MAX >> (64 - bits);
     let (negative, magnitude) = sign(word);
     let value = match hex_digits(magnitude) {
         Some(digits) => hex(digits)?,
-        None if magnitude.iter().all(u8::is_ascii_digit) => {
-            std::str::from_utf8(magnitude).ok()?.parse().ok()?
-        }
-        None => return None,
+        None => unsigned(magnitude)?,
     };
     if negative {
         (value <= max / 2 + 1).then_some(value.wrapping_neg() & max)

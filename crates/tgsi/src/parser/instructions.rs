@@ -1,8 +1,5 @@
 //! Instructions: opcode, suffixes, operands, words and label.
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Fail, Parsed, Parser};
@@ -10,16 +7,7 @@ use crate::ast::{Inst, Memory, Span, TexTarget};
 use crate::codes;
 use crate::lexer::{Kind, Upper};
 use crate::opcode::{Effect, OPCODES, OpInfo, Opcode};
-
-/// The opcodes by the bytes of their names. Looked up by key alone, never walked.
-static OPCODE_KEYS: LazyLock<FxHashMap<u128, Opcode>> = LazyLock::new(|| {
-    let names = OPCODES
-        .iter()
-        .flat_map(|i| i.aliases.iter().chain([&i.name]).map(|n| (*n, i.op)));
-    names
-        .filter_map(|(name, op)| Some((Upper::key(name.as_bytes())?, op)))
-        .collect()
-});
+use crate::opnames;
 
 impl Parser<'_> {
     /// One instruction from its opcode on.
@@ -61,14 +49,14 @@ impl Parser<'_> {
         let bytes = self.lexer.bytes(token);
         self.lexer.advance();
         // Most opcodes are in upper case and have no suffix.
-        if let Some(op) = Upper::key(bytes).and_then(|k| OPCODE_KEYS.get(&k)) {
-            return Ok((*op, false, false));
+        if let Some(op) = opnames::opcode(bytes) {
+            return Ok((op, false, false));
         }
         let upper = Upper::new(bytes);
         let (mut name, mut sat, mut precise) = (upper.as_bytes(), false, false);
         loop {
-            if let Some(op) = Upper::key(name).and_then(|k| OPCODE_KEYS.get(&k)) {
-                return Ok((*op, sat, precise));
+            if let Some(op) = opnames::opcode(name) {
+                return Ok((op, sat, precise));
             }
             if let Some(rest) = name.strip_suffix(b"_SAT") {
                 (name, sat) = (rest, true);

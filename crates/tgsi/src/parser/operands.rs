@@ -6,7 +6,7 @@ use crate::codes;
 use crate::lexer::{Kind, Upper, word_length};
 
 /// The channel of every letter of xyzw and rgba; 4 for all other bytes.
-const CHANNEL: [u8; 256] = {
+pub(super) const CHANNEL: [u8; 256] = {
     let mut table = [4; 256];
     let letters = [*b"xXrR", *b"yYgG", *b"zZbB", *b"wWaA"];
     let mut i = 0;
