@@ -133,7 +133,7 @@ impl Plan {
                 File::Out => 2,
                 _ => return Ok(()),
             };
-            if r.index.addr.is_some() {
+            if r.index.addr.is_some() || k == 0 && r.dim.is_some() {
                 if k == 0 && !indexed.contains(&r.index.array) {
                     indexed.push(r.index.array);
                 }

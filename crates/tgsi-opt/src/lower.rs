@@ -66,6 +66,15 @@ pub(crate) struct Lowering<'a> {
     assignment: Assignment,
 }
 
+/// Address registers of a program: as many as it declares, at least one.
+pub fn address_registers(program: &Program) -> u8 {
+    let declared = program.header.iter().filter_map(|i| match i {
+        Item::Decl(d) if d.file == File::Addr => Some(d.last.saturating_add(1)),
+        _ => None,
+    });
+    declared.max().unwrap_or(1).clamp(1, 4) as u8
+}
+
 impl<'a> Lowering<'a> {
     /// Writes the scheduled packs down as lines and gives them registers. Declarations and
     /// the number of address registers come from `input`.
@@ -80,11 +89,7 @@ impl<'a> Lowering<'a> {
         input: &'a Program,
         options: LowerOptions,
     ) -> Result<Lowering<'a>, LowerError> {
-        let declared = input.header.iter().filter_map(|i| match i {
-            Item::Decl(d) if d.file == File::Addr => Some(d.last.saturating_add(1)),
-            _ => None,
-        });
-        let address_count = declared.max().unwrap_or(1).clamp(1, 4) as u8;
+        let address_count = address_registers(input);
         let lines = Writer { f, layout, p, address_count, role_bound: options.address_roles }.write(order)?;
         let (problem, seats) = problem::build(f, layout, p, &lines, options.separate_precise);
         let alloc = AllocOptions {

@@ -12,7 +12,7 @@ use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::lower::{LowerError, LowerOptions, Lowering};
+use crate::lower::{LowerError, LowerOptions, Lowering, address_registers};
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
@@ -146,7 +146,7 @@ impl Run<'_, '_> {
         });
         let mut best: Option<Candidate> = None;
         let mut failed = None;
-        for options in self.pack_options() {
+        for options in self.pack_options(program) {
             let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             for &strategy in self.strategies() {
@@ -238,12 +238,18 @@ impl Run<'_, '_> {
         }
     }
 
-    fn pack_options(&self) -> Vec<PackOptions> {
-        let base =
-            PackOptions { seed: 0, merge: true, reach: u32::MAX, virgl: self.options.target.virgl };
+    fn pack_options(&self, program: &Program) -> Vec<PackOptions> {
+        let base = PackOptions {
+            seed: 0,
+            merge: true,
+            reach: u32::MAX,
+            virgl: self.options.target.virgl,
+            addresses: address_registers(program),
+            indexed_reads: u32::MAX,
+        };
         match self.options.level {
             Level::O0 | Level::O1 => vec![base],
-            _ => vec![base, PackOptions { reach: 40, ..base }, PackOptions { merge: false, ..base }],
+            _ => vec![base, PackOptions { reach: 40, indexed_reads: 4, ..base }],
         }
     }
 }

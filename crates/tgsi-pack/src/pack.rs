@@ -77,6 +77,10 @@ pub struct PackOptions {
     pub reach: u32,
     /// No immediate may be a texture coordinate, no integer lane an output: virglrenderer.
     pub virgl: bool,
+    /// Address registers that one instruction may use.
+    pub addresses: u8,
+    /// An indexed register that more operands of a block read is copied to a temporary once.
+    pub indexed_reads: u32,
 }
 
 /// Where all lanes of an operand stand.
@@ -112,6 +116,8 @@ pub struct Packing {
     pub pack_of: Vec<PackId>,
     /// Dependences inside blocks: predecessors of each node.
     pub preds: Vec<SmallVec<[NodeId; 4]>>,
+    /// Operands that read an indexed register, by block and register.
+    indexed: FxHashMap<(u32, u32), u32>,
     /// Copies of words that exist, by block: (block, word as a reference) to words.
     copies: FxHashMap<(u32, Ref), SmallVec<[Ent; 1]>>,
 }
@@ -128,6 +134,7 @@ pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &Pac
         log: Vec::new(),
         pack_of: vec![NONE; lir.nodes.len()],
         preds: Vec::new(),
+        indexed: FxHashMap::default(),
         copies: FxHashMap::default(),
     };
     for e in 0..lir.ents {
@@ -135,6 +142,7 @@ pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &Pac
     }
     p.edge_copies();
     p.initial();
+    p.count_indexed();
     p.constrain(f, options);
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after constraints");
     p.dependences(f);

@@ -22,6 +22,14 @@ fn stays(inst: &Inst, k: usize) -> bool {
         || k == 0 && matches!(inst.op, InterpCentroid | InterpSample | InterpOffset | Fbfetch)
 }
 
+/// Whether source `k` has a modifier that its type does not know: what it does is the consumer's
+/// business, so it is kept.
+fn odd_modifier(inst: &Inst, k: usize) -> bool {
+    let s = &inst.srcs[k];
+    let ty = inst.op.info().src_ty.get(k).copied().unwrap_or(Ty::Any);
+    ty.is_wide() && (s.neg || s.abs) || s.abs && !ty.is_float_modifier()
+}
+
 fn ref_index(i: Index) -> RefIndex {
     RefIndex { base: i.base, relative: i.addr.is_some(), array: i.array }
 }
@@ -52,7 +60,9 @@ impl Lifter<'_> {
         {
             return Err(LiftError::Operand { at, what: "wrong operand count" });
         }
-        let simple = info.effect == Effect::Pure && !info.quad;
+        // Modifiers that the operand's type does not have stay with the instruction as they are.
+        let odd = (0..inst.srcs.len()).any(|k| odd_modifier(inst, k));
+        let simple = info.effect == Effect::Pure && !info.quad && !odd;
         match info.shape {
             Shape::Comp if simple => self.comp(at, inst, out),
             Shape::Repl | Shape::Dot(_) if simple => self.scalar(at, inst, out),
@@ -305,14 +315,12 @@ impl Lifter<'_> {
                 args.extend(words);
                 continue;
             }
-            m.inst.srcs[k] = placeholder();
+            let odd = odd_modifier(inst, k);
+            m.inst.srcs[k] = Src { abs: odd && src.abs, neg: odd && src.neg, ..placeholder() };
+            let src = &Src { abs: !odd && src.abs, neg: !odd && src.neg, ..*src };
             let mask = src_mask(inst, k, full);
             for c in (0..4).filter(|c| mask >> c & 1 != 0) {
-                let v = if ty.is_wide() && (src.neg || src.abs) {
-                    return Err(LiftError::Operand { at, what: "modifier on an operand type that has none" });
-                } else {
-                    self.word(at, src, c, ty, out)?
-                };
+                let v = self.word(at, src, c, ty, out)?;
                 m.slots.push(Slot::Src(k as u8, c));
                 args.push(v);
             }

@@ -496,6 +496,9 @@ impl Printer<'_> {
                 continue;
             }
             self.source(&words, wide, regs)?;
+            let src = self.insts.last_mut().and_then(|i| i.srcs.last_mut()).expect("pushed above");
+            src.abs |= template.abs;
+            src.neg ^= template.neg;
         }
         for k in 0..offsets {
             let words = self.positions(n, srcs.len() + k);

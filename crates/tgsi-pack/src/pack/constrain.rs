@@ -292,8 +292,58 @@ impl Packing {
         }
     }
 
+    /// Counts the operands of each block that read each indexed register.
+    pub(super) fn count_indexed(&mut self) {
+        if self.lir.exts.iter().all(|x| x.addrs.is_empty()) {
+            return;
+        }
+        for (n, node) in self.lir.nodes.iter().enumerate() {
+            for k in 0..node.sources as usize {
+                if let Some(x) = self.indexed_ext(n as NodeId, k) {
+                    *self.indexed.entry((node.block, x)).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// The indexed register that source `k` of a node reads.
+    fn indexed_ext(&self, n: NodeId, k: usize) -> Option<u32> {
+        self.source(n, k).iter().find_map(|o| match o.r {
+            Ref::Ext(x, _) if !self.lir.exts[x as usize].addrs.is_empty() => Some(x),
+            _ => None,
+        })
+    }
+
+    /// Copies indexed registers where a node would need more addresses than there are, or where
+    /// many operands read the same one.
+    fn limit_addresses(&mut self, n: NodeId, options: &PackOptions) {
+        let node = self.lir.nodes[n as usize];
+        let mut held: SmallVec<[crate::lir::Address; 4]> = SmallVec::new();
+        for a in self.lir.node_addrs(&node) {
+            if !held.contains(&a.1) {
+                held.push(a.1);
+            }
+        }
+        let moves = matches!(node.what, What::Alu(Opcode::Mov)) && !node.sat;
+        for k in 0..node.sources as usize {
+            let Some(x) = self.indexed_ext(n, k) else { continue };
+            let addrs = self.lir.exts[x as usize].addrs.clone();
+            let new = addrs.iter().filter(|a| !held.contains(a)).count();
+            let often = self.indexed.get(&(node.block, x)).is_some_and(|&c| c > options.indexed_reads);
+            if held.len() + new > options.addresses as usize || often && !moves {
+                let pair = node.lens[k] == 2 && matches!(node.what, What::Alu(op) if !matches!(op.info().shape, Shape::Dot(_)));
+                self.gather(n, k, pair);
+            } else {
+                held.extend(addrs.into_iter().filter(|a| !held.contains(a)).collect::<SmallVec<[_; 2]>>());
+            }
+        }
+    }
+
     /// Operands that must stand in one register whatever it costs.
     fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions) {
+        if !self.indexed.is_empty() {
+            self.limit_addresses(n, options);
+        }
         let node = self.lir.nodes[n as usize];
         let (vector, multi) = match node.what {
             // Lanes of single words demand nothing: their pack can be split.
