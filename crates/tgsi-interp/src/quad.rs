@@ -283,7 +283,7 @@ impl Quad {
         };
         let copies = matches!(
             inst.op,
-            Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc
+            Opcode::Mov | Opcode::Swz | Opcode::Cmp | Opcode::ReadFirst | Opcode::ReadInvoc
         );
         if m.fill == 0 || copies {
             return;

@@ -257,19 +257,19 @@ impl Packing {
         if home != Home::Any {
             return;
         }
-        self.regroup(p, |s, a, b| {
-            let x = Ref::Ent(s.lir.nodes[a as usize].dst);
+        self.regroup(p, |s, group, b| {
+            let x = Ref::Ent(s.lir.nodes[group[0] as usize].dst);
             let y = Ref::Ent(s.lir.nodes[b as usize].dst);
             s.unite_refs(&[x, y]).is_some()
         });
     }
 
-    /// Splits a pack into groups of lanes that `join` accepts together with the first of their group.
-    fn regroup(&mut self, p: PackId, mut join: impl FnMut(&mut Self, NodeId, NodeId) -> bool) {
+    /// Splits a pack into groups of lanes that `join` accepts one after the other.
+    fn regroup(&mut self, p: PackId, mut join: impl FnMut(&mut Self, &[NodeId], NodeId) -> bool) {
         let nodes = std::mem::take(&mut self.packs[p as usize].nodes);
         let mut groups: SmallVec<[SmallVec<[NodeId; 4]>; 4]> = SmallVec::new();
         for n in nodes {
-            let at = (0..groups.len()).find(|&g| join(self, groups[g][0], n));
+            let at = (0..groups.len()).find(|&g| join(self, &groups[g], n));
             match at {
                 Some(g) => groups[g].push(n),
                 None => groups.push(SmallVec::from_slice(&[n])),
@@ -573,8 +573,10 @@ impl Packing {
         if self.unite_slot(at, k) {
             return;
         }
-        self.regroup(at, |s, a, b| {
-            let words: SmallVec<[Ref; 8]> = s.source(a, k).iter().chain(s.source(b, k)).map(|o| o.r).collect();
+        self.regroup(at, |s, group, b| {
+            // The whole group: an undefined word goes with anything, and hides what the others are.
+            let lanes = group.iter().copied().chain([b]);
+            let words: SmallVec<[Ref; 8]> = lanes.flat_map(|a| s.source(a, k)).map(|o| o.r).collect();
             s.unite_refs(&words).is_some()
         });
     }
