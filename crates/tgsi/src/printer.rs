@@ -7,7 +7,7 @@ use crate::ast::{
     XYZW,
 };
 use crate::dialect::{Dialect, FloatForm, Labels, NonFinite, closes, opens};
-use crate::opcode::Opcode;
+use crate::opcode::{Effect, Opcode};
 
 /// Nesting moves instructions in by no more columns than this, so that the text stays
 /// linear in the program.
@@ -48,13 +48,12 @@ fn digit(n: usize) -> u8 {
 /// immediates that [`NonFinite::Uint32`] rewrites, and from the version of an old header
 /// in a dialect without one.
 pub fn print(program: &Program, dialect: &Dialect) -> String {
-    let mut out = Vec::with_capacity(72 * (program.header.len() + program.insts.len()) + 16);
-    Printer {
-        out: &mut out,
+    let mut printer = Printer {
+        out: Vec::with_capacity(72 * (program.header.len() + program.insts.len()) + 16),
         dialect,
-    }
-    .program(program);
-    into_text(out)
+    };
+    printer.program(program);
+    into_text(printer.out)
 }
 
 /// The printed bytes as text. All of them come from strings and ASCII.
@@ -63,7 +62,7 @@ fn into_text(out: Vec<u8>) -> String {
 }
 
 struct Printer<'a> {
-    out: &'a mut Vec<u8>,
+    out: Vec<u8>,
     dialect: &'a Dialect,
 }
 
@@ -326,10 +325,11 @@ impl Printer<'_> {
             Labels::None => Vec::new(),
             _ => branch_labels(insts),
         };
-        let mut next = labels.iter().peekable();
+        let mut labels = labels.iter().peekable();
         let mut depth = 0_usize;
         for (i, inst) in insts.iter().enumerate() {
-            if closes(inst.op) {
+            let flow = inst.op.info().effect == Effect::Flow;
+            if flow && closes(inst.op) {
                 depth = depth.saturating_sub(1);
             }
             if self.dialect.numbers {
@@ -339,27 +339,28 @@ impl Printer<'_> {
             }
             self.blanks((usize::from(self.dialect.indent) * depth).min(MAX_INDENT));
             self.inst(inst);
-            let mut label = if is_computed(inst.op) {
-                None
-            } else {
-                inst.label
-            };
-            if let Some((_, target)) = next.next_if(|(at, _)| *at == i) {
-                let is_loop = matches!(inst.op, Opcode::Bgnloop | Opcode::Endloop);
-                label = Some(if is_loop && self.dialect.labels == Labels::Wire {
-                    0
-                } else {
-                    *target
-                });
+            let mut label = inst.label;
+            if flow {
+                let computed = labels.next_if(|(at, _)| *at == i).map(|(_, to)| *to);
+                label = self.branch_label(inst, computed);
+                depth += usize::from(opens(inst.op));
             }
             if let Some(label) = label {
                 self.text(" :");
                 self.uint(u64::from(label));
             }
             self.out.push(b'\n');
-            if opens(inst.op) {
-                depth += 1;
-            }
+        }
+    }
+
+    /// The label to print behind a flow instruction, whose label by the nesting is `computed`.
+    fn branch_label(&self, inst: &Inst, computed: Option<u32>) -> Option<u32> {
+        let is_loop = matches!(inst.op, Opcode::Bgnloop | Opcode::Endloop);
+        match computed {
+            Some(_) if is_loop && self.dialect.labels == Labels::Wire => Some(0),
+            Some(label) => Some(label),
+            None if is_computed(inst.op) => None,
+            None => inst.label,
         }
     }
 
@@ -613,11 +614,10 @@ pub(crate) fn branch_labels(insts: &[Inst]) -> Vec<(usize, u32)> {
 
 /// The text of a register, as in messages: `TEMP[3]`.
 pub(crate) fn register_text(reg: &Register) -> String {
-    let (mut out, dialect) = (Vec::new(), Dialect::mesa());
-    Printer {
-        out: &mut out,
-        dialect: &dialect,
-    }
-    .register(reg);
-    into_text(out)
+    let mut printer = Printer {
+        out: Vec::new(),
+        dialect: &Dialect::mesa(),
+    };
+    printer.register(reg);
+    into_text(printer.out)
 }

@@ -59,11 +59,11 @@ impl Parser<'_> {
         let mut end = start;
         loop {
             let count = insts.len();
-            if cursor.line(insts).is_none() {
+            let Some(line_end) = cursor.line(insts) else {
                 insts.truncate(count);
                 break;
-            }
-            end = cursor.pos;
+            };
+            end = line_end;
         }
         if end > start {
             self.lexer.resume(end);
@@ -87,14 +87,20 @@ impl Cursor<'_> {
 
     #[inline]
     fn eat(&mut self, b: u8) -> bool {
-        let hit = self.peek() == b;
-        self.pos += usize::from(hit);
-        hit
+        if self.peek() != b {
+            return false;
+        }
+        self.pos += 1;
+        true
     }
 
     #[inline]
     fn blanks(&mut self) {
-        while self.eat(b' ') {}
+        let mut pos = self.pos;
+        while self.text.get(pos) == Some(&b' ') {
+            pos += 1;
+        }
+        self.pos = pos;
     }
 
     /// The eight bytes from here on, the first one lowest.
@@ -128,18 +134,14 @@ impl Cursor<'_> {
         Some(value)
     }
 
-    /// One instruction and its number. It stops at the end of its line, behind which
-    /// nothing may stand that could belong to the instruction. Where it gives `None`,
-    /// there may be a part of an instruction at the end of `insts`.
-    fn line(&mut self, insts: &mut Vec<Inst>) -> Option<()> {
-        while matches!(self.peek(), b' ' | b'\n') {
-            self.pos += 1;
-            if self.pos >= self.text.len() {
-                return None;
-            }
-        }
+    /// One instruction and its number, from the first of them to the first byte of what
+    /// follows. Gives the end of its line. Behind that nothing may stand that could belong
+    /// to the instruction. Where it gives `None`, there may be a part of an instruction at
+    /// the end of `insts`.
+    fn line(&mut self, insts: &mut Vec<Inst>) -> Option<usize> {
         if self.peek().is_ascii_digit() {
-            self.number()?;
+            let digits = self.text[self.pos..].iter();
+            self.pos += digits.take_while(|b| b.is_ascii_digit()).count();
             if !self.eat(b':') {
                 return None;
             }
@@ -176,8 +178,8 @@ impl Cursor<'_> {
         self.line_end()
     }
 
-    /// The end of the line, if a word or the end of the text follows it.
-    fn line_end(&mut self) -> Option<()> {
+    /// The end of the line, if a word or the end of the text follows it; steps there.
+    fn line_end(&mut self) -> Option<usize> {
         let mut pos = self.pos;
         while matches!(self.text.get(pos), Some(b' ' | b'\r')) {
             pos += 1;
@@ -185,12 +187,13 @@ impl Cursor<'_> {
         if self.text.get(pos).is_some_and(|b| *b != b'\n') {
             return None;
         }
-        self.pos = pos;
+        let end = pos;
         while matches!(self.text.get(pos), Some(b' ' | b'\n' | b'\r')) {
             pos += 1;
         }
+        self.pos = pos;
         let word = self.text.get(pos).is_none_or(u8::is_ascii_alphanumeric);
-        word.then_some(())
+        word.then_some(end)
     }
 
     /// An opcode, and whether `_SAT` and `_PRECISE` follow it.
