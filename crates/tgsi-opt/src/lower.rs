@@ -7,10 +7,10 @@
 //! share registers by bits.
 
 use tgsi::{File, Item, Program};
-use tgsi_ir::layout::Layout;
+use tgsi_ir::layout::{Layout, Step};
 use tgsi_ir::{Function, RegRef};
 use tgsi_pack::pack::{PackId, Packing};
-use tgsi_regalloc::{Assignment, Options as AllocOptions};
+use tgsi_regalloc::{AllocError, Assignment, Options as AllocOptions};
 
 mod header;
 mod imms;
@@ -55,6 +55,89 @@ pub(crate) struct LowerOptions {
     pub(crate) separate_precise: bool,
 }
 
+/// Address registers of a program: as many as it declares, at least one.
+pub(crate) fn address_registers(program: &Program) -> u8 {
+    let declared = program.header.iter().filter_map(|i| match i {
+        Item::Decl(d) if d.file == File::Addr => Some(d.last.saturating_add(1)),
+        _ => None,
+    });
+    declared.max().unwrap_or(1).clamp(1, 4) as u8
+}
+
+/// Fewest instructions that any order of the packs comes to, `END` left out: address loads
+/// are not known yet.
+pub(crate) fn least_instructions(layout: &Layout, p: &Packing) -> u32 {
+    let alive = |b: &[PackId]| b.iter().filter(|&&q| !p.packs[q as usize].dead).count();
+    let packs: usize = p.blocks.iter().map(|b| alive(b)).sum();
+    let flow = layout.script.iter().filter(|s| !matches!(s, Step::Block(_) | Step::Else)).count();
+    // An empty second arm needs no ELSE.
+    let full = |w: &&[Step]| match **w {
+        [Step::Else, Step::Block(b), Step::EndIf] => alive(&p.blocks[b as usize]) > 0,
+        [Step::Else, ..] => true,
+        _ => false,
+    };
+    (packs + flow + layout.script.windows(3).filter(full).count()) as u32
+}
+
+/// A scheduled program before it gets registers.
+pub(crate) struct Draft<'a> {
+    f: &'a Function,
+    layout: &'a Layout,
+    p: &'a Packing,
+    input: &'a Program,
+    options: LowerOptions,
+    lines: Lines,
+}
+
+impl<'a> Draft<'a> {
+    /// Writes the scheduled packs down as lines. Declarations and the number of address
+    /// registers come from `input`.
+    ///
+    /// # Errors
+    /// [`LowerError::Addresses`], or an address in a form that cannot be printed.
+    pub(crate) fn new(
+        f: &'a Function,
+        layout: &'a Layout,
+        p: &'a Packing,
+        order: &[Vec<PackId>],
+        input: &'a Program,
+        options: LowerOptions,
+    ) -> Result<Draft<'a>, LowerError> {
+        let address_count = address_registers(input);
+        let writer = Writer { f, layout, p, address_count, role_bound: options.address_roles };
+        let lines = writer.write(order)?;
+        Ok(Draft { f, layout, p, input, options, lines })
+    }
+
+    /// Instructions it will have, `END` left out.
+    pub(crate) fn instructions(&self) -> u32 {
+        let silent = (0..self.lines.lines.len()).filter(|&i| self.lines.silent(i)).count();
+        (self.lines.lines.len() - silent) as u32
+    }
+
+    /// Gives it registers; nothing if it is known to need more than `most` temporaries, those
+    /// of arrays left out.
+    ///
+    /// # Errors
+    /// [`LowerError::Alloc`]; the caller keeps what it had.
+    pub(crate) fn allocate(self, most: Option<u32>) -> Result<Option<Lowering<'a>>, LowerError> {
+        let Draft { f, layout, p, input, options, lines } = self;
+        let (problem, seats) = problem::build(f, layout, p, &lines, options.separate_precise);
+        let alloc = AllocOptions {
+            restarts: options.restarts,
+            useful: most.map(|m| m.saturating_add(array_temps(f))),
+            separate_precise: options.separate_precise,
+            seed: 1,
+            ..AllocOptions::default()
+        };
+        match tgsi_regalloc::allocate(&problem, &alloc) {
+            Ok(assignment) => Ok(Some(Lowering { f, p, input, lines, seats, assignment })),
+            Err(AllocError::Useless { .. }) => Ok(None),
+            Err(e) => Err(LowerError::Alloc(e.to_string())),
+        }
+    }
+}
+
 /// A scheduled program with its registers, ready to be printed. What it will cost is known
 /// before that, so of several only the best need be printed.
 pub(crate) struct Lowering<'a> {
@@ -66,59 +149,21 @@ pub(crate) struct Lowering<'a> {
     assignment: Assignment,
 }
 
-/// Address registers of a program: as many as it declares, at least one.
-pub fn address_registers(program: &Program) -> u8 {
-    let declared = program.header.iter().filter_map(|i| match i {
-        Item::Decl(d) if d.file == File::Addr => Some(d.last.saturating_add(1)),
-        _ => None,
-    });
-    declared.max().unwrap_or(1).clamp(1, 4) as u8
-}
-
-impl<'a> Lowering<'a> {
-    /// Writes the scheduled packs down as lines and gives them registers. Declarations and
-    /// the number of address registers come from `input`.
-    ///
-    /// # Errors
-    /// See [`LowerError`]; the caller keeps what it had.
-    pub(crate) fn new(
-        f: &'a Function,
-        layout: &Layout,
-        p: &'a Packing,
-        order: &[Vec<PackId>],
-        input: &'a Program,
-        options: LowerOptions,
-    ) -> Result<Lowering<'a>, LowerError> {
-        let address_count = address_registers(input);
-        let lines = Writer { f, layout, p, address_count, role_bound: options.address_roles }.write(order)?;
-        let (problem, seats) = problem::build(f, layout, p, &lines, options.separate_precise);
-        let alloc = AllocOptions {
-            restarts: options.restarts,
-            limit: None,
-            separate_precise: options.separate_precise,
-            seed: 1,
-        };
-        let assignment =
-            tgsi_regalloc::allocate(&problem, &alloc).map_err(|e| LowerError::Alloc(e.to_string()))?;
-        Ok(Lowering { f, p, input, lines, seats, assignment })
-    }
-
-    /// Instructions it will have, `END` left out.
-    pub(crate) fn instructions(&self) -> u32 {
-        let silent = (0..self.lines.lines.len()).filter(|&i| self.lines.silent(i)).count();
-        (self.lines.lines.len() - silent) as u32
-    }
-
+impl Lowering<'_> {
     /// Temporaries its instructions will name, those of arrays left out.
     pub(crate) fn temps(&self) -> u32 {
-        let arrays: u32 = self.f.arrays.iter().map(|a| (a.1 - a.0 + 1) as u32).sum();
-        self.assignment.temps - arrays
+        self.assignment.temps.saturating_sub(array_temps(self.f))
     }
 
     /// No allocation of these instructions under the same options has fewer temporaries.
     pub(crate) fn temps_bound(&self) -> u32 {
         self.assignment.bound
     }
+}
+
+/// Temporaries of all arrays.
+fn array_temps(f: &Function) -> u32 {
+    f.arrays.iter().map(|a| (a.1 - a.0 + 1) as u32).sum()
 }
 
 /// The register an external reference names.

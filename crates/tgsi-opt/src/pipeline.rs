@@ -1,7 +1,5 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
-use std::cmp::Ordering;
-
 use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
@@ -12,7 +10,7 @@ use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::lower::{LowerError, LowerOptions, Lowering, address_registers};
+use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers, least_instructions};
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
@@ -148,6 +146,10 @@ impl Run<'_, '_> {
         let mut failed = None;
         for options in self.pack_options(program) {
             let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
+            let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+            if too_long(least_instructions(&l, &p), &bound) {
+                continue;
+            }
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             for &strategy in self.strategies() {
                 let order = self.timed("schedule", |_| scheduler.schedule(strategy));
@@ -156,11 +158,14 @@ impl Run<'_, '_> {
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
-                let lowered = self.timed("allocate", |_| Lowering::new(&f, &l, &p, &order, program, lower_options));
                 let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+                let lowered = self.timed("allocate", |_| {
+                    let draft = Draft::new(&f, &l, &p, &order, program, lower_options)?;
+                    allocate(draft, &bound)
+                });
                 let better = match lowered {
-                    Ok(low) if cannot_beat(&low, &bound) => continue,
-                    Ok(low) => self.timed("print", |s| s.candidate(&low, bound)),
+                    Ok(Some(low)) => self.timed("print", |s| s.candidate(&low, bound)),
+                    Ok(None) => Ok(None),
                     Err(e) => Err(e),
                 };
                 match better {
@@ -254,14 +259,20 @@ impl Run<'_, '_> {
     }
 }
 
-/// Whether a program costs no less than `bound`, as far as its instructions and temporaries tell.
-fn cannot_beat(low: &Lowering<'_>, bound: &Cost) -> bool {
-    if bound.misfit {
-        return false;
+/// Whether a program with so many instructions or more costs more than `bound`.
+fn too_long(instructions: u32, bound: &Cost) -> bool {
+    !bound.misfit && instructions > bound.instructions
+}
+
+/// Gives a program registers; nothing if its instructions and temporaries tell that it costs
+/// more than `bound`.
+fn allocate<'a>(draft: Draft<'a>, bound: &Cost) -> Result<Option<Lowering<'a>>, LowerError> {
+    let instructions = draft.instructions();
+    if too_long(instructions, bound) {
+        return Ok(None);
     }
-    match low.instructions().cmp(&bound.instructions) {
-        Ordering::Less => false,
-        Ordering::Equal => bound.limited_indirections == 0 && low.temps() > bound.temps,
-        Ordering::Greater => true,
-    }
+    let temps_decide = !bound.misfit && instructions == bound.instructions && bound.limited_indirections == 0;
+    let most = temps_decide.then_some(bound.temps);
+    let low = draft.allocate(most)?;
+    Ok(low.filter(|low| most.is_none_or(|m| low.temps() <= m)))
 }

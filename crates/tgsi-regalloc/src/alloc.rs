@@ -52,11 +52,15 @@ const ALL_ORDERS_UP_TO: usize = 300_000;
 /// # Errors
 ///
 /// [`AllocError::OverLimit`] if the best assignment found has more temporaries
-/// than [`Options::limit`]; the other errors for problems that break the rules of
+/// than [`Options::limit`]; [`AllocError::Useless`] if every assignment has more than
+/// [`Options::useful`]; the other errors for problems that break the rules of
 /// their types.
 pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, AllocError> {
     let prepared = prepare(problem)?;
     let packing = bounds(&prepared, options.separate_precise).packing;
+    if options.useful.is_some_and(|useful| packing > useful) {
+        return Err(AllocError::Useless { bound: packing });
+    }
     let goal = packing.saturating_sub(prepared.array_temps);
     let room = options
         .limit

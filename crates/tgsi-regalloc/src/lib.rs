@@ -169,6 +169,9 @@ pub struct Options {
     pub restarts: u32,
     /// The most temporaries the target has, arrays included.
     pub limit: Option<u32>,
+    /// A result with more temporaries is of no use to the caller: where none can have so
+    /// few, none is looked for.
+    pub useful: Option<u32>,
     /// Keep precise registers and others in different temporaries.
     pub separate_precise: bool,
     /// Seed of the jitter. Equal inputs give equal results.
@@ -214,6 +217,11 @@ pub enum AllocError {
         /// The limit.
         limit: u32,
         /// No assignment has fewer; above `limit` it proves that none fits.
+        bound: u32,
+    },
+    /// Every assignment has more temporaries than [`Options::useful`].
+    Useless {
+        /// No assignment has fewer.
         bound: u32,
     },
     /// A virtual register breaks the rules of its type.
@@ -277,6 +285,9 @@ impl fmt::Display for AllocError {
                 "found no assignment below {needed} temporaries (lower bound {bound}); \
                  the limit is {limit}"
             ),
+            AllocError::Useless { bound } => {
+                write!(f, "needs at least {bound} temporaries, more than are of use")
+            }
             AllocError::MalformedLane { vreg, lane, fault } => {
                 write!(f, "virtual register {vreg}, lane {lane}: {fault}")
             }
