@@ -21,11 +21,13 @@ pub type Value = Idx<ValueData>;
 pub type Args = SmallVec<[Value; 4]>;
 
 /// The position of a value in the arena, for side tables.
+#[inline]
 pub fn ix(v: Value) -> usize {
     v.into_raw().into_u32() as usize
 }
 
 /// The inverse of [`ix`].
+#[inline]
 pub fn value_at(i: usize) -> Value {
     Value::from_raw(la_arena::RawIdx::from_u32(i as u32))
 }
@@ -315,18 +317,33 @@ pub struct Function {
 }
 
 /// The key of hash-consing, without a copy of it in the table.
+#[inline]
 fn hash_of(op: VOp, precise: bool, args: &[Value]) -> u64 {
-    use std::hash::{Hash, Hasher};
-    let mut h = rustc_hash::FxHasher::default();
-    op.hash(&mut h);
-    let mut word = u64::from(precise);
+    let (kind, word) = match op {
+        VOp::Imm(w) => (0, u64::from(w)),
+        VOp::Undef(u) => (1, u64::from(u)),
+        VOp::Reg(r, c) => (2, u64::from(r.0) << 3 | u64::from(c)),
+        VOp::Alu(op) => (3, op as u64),
+        VOp::Neg => (4, 0),
+        VOp::Abs => (5, 0),
+        VOp::INeg => (6, 0),
+        VOp::Sat => (7, 0),
+        VOp::Pair => (8, 0),
+        VOp::Half(h) => (9, u64::from(h)),
+        VOp::Multi(m) => (10, u64::from(m.0)),
+        VOp::Proj(c) => (11, u64::from(c)),
+        VOp::Phi(n) => (12, u64::from(n)),
+    };
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut h = (word << 5 | kind << 1 | u64::from(precise)).wrapping_mul(ODD);
     for a in args {
-        word = word.rotate_left(21) ^ (ix(*a) as u64);
-        h.write_u64(word);
+        h = (h.rotate_left(23) ^ ix(*a) as u64).wrapping_mul(ODD);
     }
-    h.finish()
+    // The table takes the low bits for the place and the top ones for the tag.
+    h.rotate_left(26)
 }
 
+#[inline]
 fn same(d: &ValueData, op: VOp, precise: bool, args: &[Value]) -> bool {
     d.op == op && d.precise == precise && d.args[..] == *args
 }

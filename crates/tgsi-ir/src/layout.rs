@@ -110,7 +110,6 @@ pub const NOWHERE: BlockId = BlockId::MAX;
 pub fn layout(f: &Function) -> Layout {
     let mut b = Builder { f, l: Layout::default(), scopes: Vec::new(), depth: 0 };
     b.l.place = vec![NOWHERE; f.values.len()];
-    b.l.order = vec![0; f.values.len()];
     let entry = b.block(SmallVec::new(), 0);
     let end = b.body(&f.body, entry);
     if let (Some(end), Some(args)) = (end, &f.end_args) {
@@ -133,6 +132,7 @@ impl Layout {
     }
 
     /// The deepest block that dominates both.
+    #[inline]
     pub fn common(&self, mut a: BlockId, mut b: BlockId) -> BlockId {
         while a != b {
             let (x, y) = (&self.blocks[a as usize], &self.blocks[b as usize]);
@@ -339,22 +339,14 @@ impl<'a> Builder<'a> {
 
 /// Gives every needed floating value its block.
 fn place(f: &Function, l: &mut Layout) {
-    let n = f.values.len();
-    // Deepest block that the operands force.
-    let mut early = vec![0 as BlockId; n];
-    for (v, d) in f.values.iter() {
-        let i = ix(v);
-        early[i] = if l.place[i] != NOWHERE {
-            l.place[i]
-        } else {
-            let deepest = d.args.iter().map(|a| early[ix(*a)]).max_by_key(|&b| l.blocks[b as usize].dom_depth);
-            deepest.unwrap_or(0)
-        };
+    if l.blocks.len() == 1 {
+        return place_in_one(f, l);
     }
-    let mut late = vec![NOWHERE; n];
+    let early = earliest(f, l);
+    let mut late = vec![NOWHERE; f.values.len()];
     let mark = |late: &mut [BlockId], l: &Layout, v: Value, b: BlockId| {
-        let old = late[ix(v)];
-        late[ix(v)] = if old == NOWHERE { b } else { l.common(old, b) };
+        let late = &mut late[ix(v)];
+        *late = if *late == NOWHERE { b } else { l.common(*late, b) };
     };
     for (b, block) in l.blocks.iter().enumerate() {
         let b = b as BlockId;
@@ -370,11 +362,9 @@ fn place(f: &Function, l: &mut Layout) {
             mark(&mut late, l, v, 0);
         }
     }
-    for i in (0..n).rev() {
-        let v = value_at(i);
-        let d = &f.values[v];
-        let fixed = l.place[i] != NOWHERE;
-        if !fixed {
+    for (v, d) in f.values.iter().rev() {
+        let i = ix(v);
+        if l.place[i] == NOWHERE {
             if late[i] == NOWHERE {
                 continue;
             }
@@ -390,6 +380,49 @@ fn place(f: &Function, l: &mut Layout) {
                 mark(&mut late, l, a, b);
             }
         }
+    }
+}
+
+/// The deepest block that the operands of each value force.
+fn earliest(f: &Function, l: &Layout) -> Vec<BlockId> {
+    let mut early = Vec::with_capacity(f.values.len());
+    for (v, d) in f.values.iter() {
+        let mut block = l.place[ix(v)];
+        if block == NOWHERE {
+            block = 0;
+            let mut depth = 0;
+            for &a in &d.args {
+                let b: BlockId = early[ix(a)];
+                if b != block && l.blocks[b as usize].dom_depth >= depth {
+                    block = b;
+                    depth = l.blocks[b as usize].dom_depth;
+                }
+            }
+        }
+        early.push(block);
+    }
+    early
+}
+
+/// [`place`] for a program without branches: what is needed is in the only block.
+fn place_in_one(f: &Function, l: &mut Layout) {
+    let block = &mut l.blocks[0];
+    let mut used = vec![false; f.values.len()];
+    block.copies.iter().for_each(|c| used[ix(c.src)] = true);
+    block.items.iter().for_each(|&v| used[ix(v)] = true);
+    block.items.reserve(f.values.len());
+    for (v, d) in f.values.iter().rev() {
+        let i = ix(v);
+        if !used[i] {
+            continue;
+        }
+        if l.place[i] == NOWHERE {
+            l.place[i] = 0;
+            if !matches!(d.op, VOp::Imm(_) | VOp::Undef(_)) {
+                block.items.push(v);
+            }
+        }
+        d.args.iter().for_each(|&a| used[ix(a)] = true);
     }
 }
 
@@ -409,43 +442,56 @@ fn choose(l: &Layout, d: &ValueData, early: BlockId, late: BlockId) -> BlockId {
     b
 }
 
+/// The order that the operands of an operation force.
+#[inline]
+fn behind(order: &[u32], d: &ValueData) -> u32 {
+    d.args.iter().fold(0, |o, a| o.max(order[ix(*a)]))
+}
+
 /// Sorts the items of each block: source order, operands first, effects in their order.
 fn order(f: &Function, l: &mut Layout) {
-    for (v, d) in f.values.iter() {
-        let own = d.hint.inst;
-        let args = d.args.iter().map(|a| l.order[ix(*a)]).max().unwrap_or(0);
+    l.order.reserve(f.values.len());
+    for (_, d) in f.values.iter() {
         // A phi is there before anything in its block.
-        l.order[ix(v)] = if matches!(d.op, VOp::Phi(_)) { 0 } else { own.max(args) };
+        let o = if matches!(d.op, VOp::Phi(_)) { 0 } else { behind(&l.order, d).max(d.hint.inst) };
+        l.order.push(o);
     }
+    let order = &mut l.order;
+    let mut keys: Vec<u64> = Vec::new();
     for block in &mut l.blocks {
         // Effects were pushed first, in order.
-        let mut last = 0;
-        let mut again = false;
-        for &v in &block.items {
-            if f.as_multi(v).is_some_and(|m| m.kind != MultiKind::Pure) {
-                let o = &mut l.order[ix(v)];
-                again |= *o < last;
-                *o = (*o).max(last);
-                last = *o;
-            }
-        }
-        if again {
+        let is_effect = |v: &Value| f.as_multi(*v).is_some_and(|m| m.kind != MultiKind::Pure);
+        let effects = block.items.iter().position(|v| !is_effect(v)).unwrap_or(block.items.len());
+        if delay(order, &block.items[..effects]) {
             // Users of a delayed effect are delayed with it.
             let mut items = block.items.clone();
             items.sort_unstable_by_key(|v| ix(*v));
             for v in items {
-                let args = f.values[v].args.iter().map(|a| l.order[ix(*a)]).max().unwrap_or(0);
-                l.order[ix(v)] = l.order[ix(v)].max(args);
+                order[ix(v)] = order[ix(v)].max(behind(order, &f.values[v]));
             }
-            let mut last = 0;
-            for &v in &block.items {
-                if f.as_multi(v).is_some_and(|m| m.kind != MultiKind::Pure) {
-                    l.order[ix(v)] = l.order[ix(v)].max(last);
-                    last = l.order[ix(v)];
-                }
-            }
+            delay(order, &block.items[..effects]);
         }
-        let order = &l.order;
-        block.items.sort_by_key(|v| (order[ix(*v)], ix(*v)));
+        // Placed values come from the last to the first: turned around they are nearly sorted.
+        keys.clear();
+        for &v in block.items[..effects].iter().chain(block.items[effects..].iter().rev()) {
+            keys.push(u64::from(order[ix(v)]) << 32 | ix(v) as u64);
+        }
+        keys.sort_unstable();
+        for (item, key) in block.items.iter_mut().zip(&keys) {
+            *item = value_at(*key as u32 as usize);
+        }
     }
+}
+
+/// Makes the order of effects monotone; says whether any came later by it.
+fn delay(order: &mut [u32], effects: &[Value]) -> bool {
+    let mut last = 0;
+    let mut delayed = false;
+    for &v in effects {
+        let o = &mut order[ix(v)];
+        delayed |= *o < last;
+        *o = (*o).max(last);
+        last = *o;
+    }
+    delayed
 }

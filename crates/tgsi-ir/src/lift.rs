@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tgsi::{Effect, File, Inst, Item as Header, Opcode, Program, Register, Stage, Ty};
+use tgsi::{Effect, File, Index, Inst, Item as Header, Opcode, Program, Register, Stage, Ty};
 
 use crate::ir::*;
 
@@ -73,12 +73,14 @@ pub fn lift(program: &Program) -> Result<Function, LiftError> {
     let mut l = Lifter {
         func: Function::new(program),
         insts: &program.insts,
-        env: vec![None; plan.vars],
+        env: vec![None; plan.slots],
+        leaf_regs: vec![None; (plan.slots - plan.vars) / 4],
         plan,
         trail: Vec::new(),
+        open: 0,
         live: true,
         loops: Vec::new(),
-    loads: Vec::new(),
+        loads: Vec::new(),
         depth: 0,
     };
     l.func.arrays = l.plan.arrays.clone();
@@ -98,115 +100,271 @@ pub fn lift(program: &Program) -> Result<Function, LiftError> {
 
 /// What is known of the program before the walk.
 struct Plan {
+    /// Number of variables: the channels of the registers in SSA form.
     vars: usize,
-    temp_base: usize,
     addr_base: usize,
     out_base: usize,
+    /// First slot of the leaves of each class, behind the variables; see [`leaf_class`].
+    leaf_base: [usize; LEAF_CLASSES],
+    /// Registers of each class that have slots.
+    leaf_count: [usize; LEAF_CLASSES],
+    /// Number of variables and leaves.
+    slots: usize,
     imms: Vec<[u32; 4]>,
     arrays: Vec<(i32, i32, u32)>,
     out_memory: bool,
     outputs: Vec<(i32, u8)>,
-    /// Index of the last instruction that reads each variable, plus one; 0 = never.
+    /// Index of the last instruction that reads each TEMP, then each ADDR, plus one; 0 = never.
     last_read: Vec<u32>,
+    /// Channels of each OUT register that are written.
+    written: Vec<u8>,
     /// For each BGNLOOP, IF, ELSE...: the matching closer.
     close: FxHashMap<usize, usize>,
 }
 
-impl Plan {
-    fn new(program: &Program) -> Result<Plan, LiftError> {
-        let mut imms = Vec::new();
-        let mut declared: Vec<(i32, i32, u32)> = Vec::new();
-        for item in &program.header {
-            match item {
-                Header::Imm(i) => imms.push(i.words),
-                Header::Decl(d) if d.file == File::Temp => declared.push((d.first, d.last, d.array)),
+/// Kinds of registers whose content never changes and that are looked up by number.
+const LEAF_CLASSES: usize = 5;
+/// Most registers of a class with slots of their own; the others are hashed at each read.
+const MAX_LEAVES: usize = 1024;
+
+/// The class of a direct register that never changes, with its number.
+#[inline]
+fn leaf_class(reg: &Register) -> Option<(usize, usize)> {
+    if reg.index.array != 0 {
+        return None;
+    }
+    let class = match (reg.file, reg.dim) {
+        (File::Imm, None) => 0,
+        (File::In, None) => 1,
+        (File::Sv, None) => 2,
+        (File::Const, None) => 3,
+        (File::Const, Some(d)) if d == Index::direct(0) => 4,
+        _ => return None,
+    };
+    usize::try_from(reg.index.base).ok().filter(|&i| i < MAX_LEAVES).map(|i| (class, i))
+}
+
+/// Gathers what [`Plan`] needs in one pass over the instructions.
+#[derive(Default)]
+struct Scan {
+    /// Last reads of TEMP and ADDR registers; as long as their largest number plus one.
+    last: [Vec<u32>; 2],
+    /// Written channels of OUT registers.
+    written: Vec<u8>,
+    leaves: [usize; LEAF_CLASSES],
+    /// Array ids of indexed TEMPs.
+    indexed: Vec<u32>,
+    out_memory: bool,
+    open: Vec<usize>,
+    close: FxHashMap<usize, usize>,
+}
+
+/// The element for register `i`, made if it is missing.
+fn grown<T: Default + Clone>(v: &mut Vec<T>, i: usize) -> &mut T {
+    if i >= v.len() {
+        v.resize(i + 1, T::default());
+    }
+    &mut v[i]
+}
+
+/// The number of a direct register that is lifted.
+fn number(reg: &Register, at: usize) -> Result<usize, LiftError> {
+    match reg.index.base {
+        ..0 => Err(LiftError::Operand { at, what: "negative register number" }),
+        i if i > MAX_REGISTER => Err(LiftError::Limit("register number above 65535")),
+        i => Ok(i as usize),
+    }
+}
+
+impl Scan {
+    fn inst(&mut self, inst: &Inst, at: usize) -> Result<(), LiftError> {
+        for d in &inst.dsts {
+            self.dst(&d.reg, d.mask, at)?;
+        }
+        for s in &inst.srcs {
+            self.out_memory |= s.reg.file == File::Out;
+            self.read(&s.reg, at)?;
+            if s.reg.is_indirect() {
+                self.addresses(&s.reg, at)?;
+            }
+        }
+        for o in &inst.offsets {
+            self.read(&o.reg, at)?;
+        }
+        Ok(())
+    }
+
+    fn addresses(&mut self, reg: &Register, at: usize) -> Result<(), LiftError> {
+        addr_regs(reg).iter().try_for_each(|a| self.read(a, at))
+    }
+
+    /// Whether a register is indexed; a TEMP that is, or that has an outer bracket, makes its
+    /// array memory.
+    fn note_indexed(&mut self, reg: &Register) -> bool {
+        if reg.index.addr.is_none() && (reg.file != File::Temp || reg.dim.is_none()) {
+            return false;
+        }
+        if reg.file == File::Temp && !self.indexed.contains(&reg.index.array) {
+            self.indexed.push(reg.index.array);
+        }
+        true
+    }
+
+    fn dst(&mut self, reg: &Register, mask: u8, at: usize) -> Result<(), LiftError> {
+        if !self.note_indexed(reg) {
+            match reg.file {
+                File::Temp => {
+                    grown(&mut self.last[0], number(reg, at)?);
+                }
+                File::Addr => {
+                    grown(&mut self.last[1], number(reg, at)?);
+                }
+                File::Out => *grown(&mut self.written, number(reg, at)?) |= mask & 0xf,
                 _ => {}
             }
         }
-        let mut max = [-1i32; 3];
-        let mut indexed: Vec<u32> = Vec::new();
-        let mut out_memory = matches!(program.stage, Stage::Geom | Stage::TessCtrl);
-        let mut note = |r: &Register, at: usize| -> Result<(), LiftError> {
-            let k = match r.file {
-                File::Temp => 0,
-                File::Addr => 1,
-                File::Out => 2,
-                _ => return Ok(()),
-            };
-            if r.index.addr.is_some() || k == 0 && r.dim.is_some() {
-                if k == 0 && !indexed.contains(&r.index.array) {
-                    indexed.push(r.index.array);
+        self.out_memory |= reg.file == File::Out && (reg.is_indirect() || reg.dim.is_some());
+        if reg.is_indirect() { self.addresses(reg, at) } else { Ok(()) }
+    }
+
+    fn read(&mut self, reg: &Register, at: usize) -> Result<(), LiftError> {
+        if self.note_indexed(reg) {
+            return Ok(());
+        }
+        // Only registers of one dimension become variables.
+        let stamp = if reg.dim.is_none() { at as u32 + 1 } else { 0 };
+        match reg.file {
+            File::Temp | File::Addr => {
+                let last = grown(&mut self.last[usize::from(reg.file == File::Addr)], number(reg, at)?);
+                *last = stamp.max(*last);
+            }
+            File::Out => {
+                grown(&mut self.written, number(reg, at)?);
+            }
+            _ => {
+                if let Some((class, i)) = leaf_class(reg) {
+                    self.leaves[class] = self.leaves[class].max(i + 1);
                 }
-                return Ok(());
             }
-            if r.index.base < 0 {
-                return Err(LiftError::Operand { at, what: "negative register number" });
+        }
+        Ok(())
+    }
+
+    /// Matches openers and closers.
+    fn flow(&mut self, insts: &[Inst], at: usize) -> Result<(), LiftError> {
+        let op = insts[at].op;
+        match op {
+            Opcode::If | Opcode::Uif | Opcode::Bgnloop | Opcode::Switch => self.open.push(at),
+            Opcode::Else | Opcode::Endif | Opcode::Endloop | Opcode::Endswitch => {
+                let i = self.open.pop().ok_or(LiftError::Structure { at })?;
+                let ok = match insts[i].op {
+                    Opcode::If | Opcode::Uif => matches!(op, Opcode::Else | Opcode::Endif),
+                    Opcode::Else => op == Opcode::Endif,
+                    Opcode::Bgnloop => op == Opcode::Endloop,
+                    _ => op == Opcode::Endswitch,
+                };
+                if !ok {
+                    return Err(LiftError::Structure { at });
+                }
+                self.close.insert(i, at);
+                if op == Opcode::Else {
+                    self.open.push(at);
+                }
             }
-            if r.index.base > MAX_REGISTER {
-                return Err(LiftError::Limit("register number above 65535"));
+            _ => return Ok(()),
+        }
+        if self.open.len() > MAX_DEPTH {
+            return Err(LiftError::Limit("nesting deeper than 200"));
+        }
+        Ok(())
+    }
+}
+
+/// The TEMP ranges that are memory: the arrays whose ids are indexed; all of TEMP for id 0.
+fn memory_arrays(program: &Program, indexed: &[u32], temps: usize) -> Result<Vec<(i32, i32, u32)>, LiftError> {
+    let mut arrays: Vec<(i32, i32, u32)> = Vec::new();
+    if indexed.is_empty() {
+        return Ok(arrays);
+    }
+    let declared = program.header.iter().filter_map(|item| match item {
+        Header::Decl(d) if d.file == File::Temp => Some((d.first, d.last, d.array)),
+        _ => None,
+    });
+    let too_large = LiftError::Limit("register number above 65535");
+    if indexed.contains(&0) {
+        // No array id: any TEMP may be meant.
+        let last = declared.map(|d| d.1).max().unwrap_or(-1).max(temps as i32 - 1);
+        if last > MAX_REGISTER {
+            return Err(too_large);
+        }
+        arrays.push((0, last, 0));
+    } else {
+        for d in declared.filter(|d| indexed.contains(&d.2)) {
+            if d.1 > MAX_REGISTER || d.0 < 0 || d.1 < d.0 {
+                return Err(too_large);
             }
-            max[k] = max[k].max(r.index.base);
-            Ok(())
-        };
+            arrays.push(d);
+        }
+    }
+    arrays.sort_unstable();
+    arrays.dedup();
+    if arrays.windows(2).any(|w| w[1].0 <= w[0].1) {
+        return Err(LiftError::Limit("overlapping arrays"));
+    }
+    Ok(arrays)
+}
+
+impl Plan {
+    fn new(program: &Program) -> Result<Plan, LiftError> {
+        let mut scan =
+            Scan { out_memory: matches!(program.stage, Stage::Geom | Stage::TessCtrl), ..Scan::default() };
+        let mut nesting = Ok(());
         for (at, inst) in program.insts.iter().enumerate() {
-            for d in &inst.dsts {
-                note(&d.reg, at)?;
-                out_memory |= d.reg.file == File::Out && (d.reg.is_indirect() || d.reg.dim.is_some());
-                for a in addr_regs(&d.reg) {
-                    note(&a, at)?;
-                }
-            }
-            for s in &inst.srcs {
-                note(&s.reg, at)?;
-                out_memory |= s.reg.file == File::Out;
-                for a in addr_regs(&s.reg) {
-                    note(&a, at)?;
-                }
-            }
-            for o in &inst.offsets {
-                note(&o.reg, at)?;
+            scan.inst(inst, at)?;
+            if nesting.is_ok() {
+                nesting = scan.flow(&program.insts, at);
             }
         }
-        let mut arrays: Vec<(i32, i32, u32)> = Vec::new();
-        if indexed.contains(&0) {
-            // No array id: any TEMP may be meant.
-            let last = declared.iter().map(|d| d.1).max().unwrap_or(max[0]).max(max[0]);
-            if last > MAX_REGISTER {
-                return Err(LiftError::Limit("register number above 65535"));
-            }
-            arrays.push((0, last, 0));
-        } else {
-            for id in indexed {
-                for d in declared.iter().filter(|d| d.2 == id) {
-                    if d.1 > MAX_REGISTER || d.0 < 0 || d.1 < d.0 {
-                        return Err(LiftError::Limit("register number above 65535"));
-                    }
-                    arrays.push((d.0, d.1, id));
-                }
-            }
+        let [mut last_read, addrs] = std::mem::take(&mut scan.last);
+        let arrays = memory_arrays(program, &scan.indexed, last_read.len())?;
+        nesting?;
+        if let Some(&at) = scan.open.last() {
+            return Err(LiftError::Structure { at });
         }
-        arrays.sort_unstable();
-        arrays.dedup();
-        if arrays.windows(2).any(|w| w[1].0 <= w[0].1) {
-            return Err(LiftError::Limit("overlapping arrays"));
-        }
-        let temp_base = 0;
-        let addr_base = temp_base + 4 * (max[0] + 1) as usize;
-        let out_base = addr_base + 4 * (max[1] + 1) as usize;
-        let vars = out_base + 4 * (max[2] + 1) as usize;
+        let addr_base = 4 * last_read.len();
+        let out_base = addr_base + 4 * addrs.len();
+        last_read.extend_from_slice(&addrs);
+        let imms: Vec<[u32; 4]> = program
+            .header
+            .iter()
+            .filter_map(|item| if let Header::Imm(i) = item { Some(i.words) } else { None })
+            .collect();
+        scan.leaves[0] = scan.leaves[0].min(imms.len());
         let mut plan = Plan {
-            vars,
-            temp_base,
+            vars: out_base + 4 * scan.written.len(),
             addr_base,
             out_base,
+            leaf_base: [0; LEAF_CLASSES],
+            leaf_count: scan.leaves,
+            slots: 0,
             imms,
             arrays,
-            out_memory,
+            out_memory: scan.out_memory,
             outputs: Vec::new(),
-            last_read: vec![0; vars],
-            close: FxHashMap::default(),
+            last_read,
+            written: scan.written,
+            close: scan.close,
         };
-        plan.scan(program)?;
+        plan.slots = plan.vars;
+        for (base, count) in plan.leaf_base.iter_mut().zip(&plan.leaf_count) {
+            *base = plan.slots;
+            plan.slots += 4 * count;
+        }
+        if !plan.out_memory {
+            for (r, mask) in plan.written.iter().enumerate() {
+                plan.outputs.extend((0..4u8).filter(|c| mask >> c & 1 != 0).map(|c| (r as i32, c)));
+            }
+        }
         Ok(plan)
     }
 
@@ -215,95 +373,39 @@ impl Plan {
     }
 
     /// The first of the four variables of a register that is in SSA form.
+    #[inline]
     fn var(&self, reg: &Register) -> Option<usize> {
         if reg.index.addr.is_some() || reg.dim.is_some() {
             return None;
         }
         let i = reg.index.base as usize;
         match reg.file {
-            File::Temp if !self.in_array(reg.index.base) => Some(self.temp_base + 4 * i),
+            File::Temp if !self.in_array(reg.index.base) => Some(4 * i),
             File::Addr => Some(self.addr_base + 4 * i),
             File::Out if !self.out_memory => Some(self.out_base + 4 * i),
             _ => None,
         }
     }
 
-    /// Fills in last reads, outputs and matching closers.
-    fn scan(&mut self, program: &Program) -> Result<(), LiftError> {
-        let mut open: Vec<usize> = Vec::new();
-        let mut outputs: Vec<(i32, u8)> = Vec::new();
-        for (at, inst) in program.insts.iter().enumerate() {
-            for s in &inst.srcs {
-                let regs = addr_regs(&s.reg);
-                if let Some(v) = self.var(&s.reg) {
-                    for c in 0..4 {
-                        self.last_read[v + c] = at as u32 + 1;
-                    }
-                }
-                for a in regs {
-                    self.read_all(&a, at);
-                }
-            }
-            for o in &inst.offsets {
-                self.read_all(&o.reg, at);
-            }
-            for d in &inst.dsts {
-                for a in addr_regs(&d.reg) {
-                    self.read_all(&a, at);
-                }
-                if d.reg.file == File::Out
-                    && let Some(v) = self.var(&d.reg)
-                {
-                    for c in 0..4u8 {
-                        if d.mask >> c & 1 != 0 {
-                            self.last_read[v + c as usize] = u32::MAX;
-                            outputs.push((d.reg.index.base, c));
-                        }
-                    }
-                }
-            }
-            match inst.op {
-                Opcode::If | Opcode::Uif | Opcode::Bgnloop | Opcode::Switch => open.push(at),
-                Opcode::Else => {
-                    let i = open.pop().ok_or(LiftError::Structure { at })?;
-                    if !matches!(program.insts[i].op, Opcode::If | Opcode::Uif) {
-                        return Err(LiftError::Structure { at });
-                    }
-                    self.close.insert(i, at);
-                    open.push(at);
-                }
-                Opcode::Endif | Opcode::Endloop | Opcode::Endswitch => {
-                    let i = open.pop().ok_or(LiftError::Structure { at })?;
-                    let ok = match program.insts[i].op {
-                        Opcode::If | Opcode::Uif | Opcode::Else => inst.op == Opcode::Endif,
-                        Opcode::Bgnloop => inst.op == Opcode::Endloop,
-                        _ => inst.op == Opcode::Endswitch,
-                    };
-                    if !ok {
-                        return Err(LiftError::Structure { at });
-                    }
-                    self.close.insert(i, at);
-                }
-                _ => {}
-            }
-            if open.len() > MAX_DEPTH {
-                return Err(LiftError::Limit("nesting deeper than 200"));
+    /// The first of the four slots of a register that is a variable or a leaf.
+    #[inline]
+    fn slot(&self, reg: &Register) -> Option<usize> {
+        match reg.file {
+            File::Temp | File::Addr | File::Out => self.var(reg),
+            _ if reg.index.addr.is_some() => None,
+            _ => {
+                let (class, i) = leaf_class(reg)?;
+                (i < self.leaf_count[class]).then(|| self.leaf_base[class] + 4 * i)
             }
         }
-        if let Some(&at) = open.last() {
-            return Err(LiftError::Structure { at });
-        }
-        outputs.sort_unstable();
-        outputs.dedup();
-        self.outputs = outputs;
-        Ok(())
     }
 
-    fn read_all(&mut self, reg: &Register, at: usize) {
-        if let Some(v) = self.var(reg) {
-            for c in 0..4 {
-                self.last_read[v + c] = at as u32 + 1;
-            }
+    /// Index of the last instruction that reads a variable, plus one; outputs are read at the end.
+    fn last_read(&self, var: u32) -> u32 {
+        match (var as usize).checked_sub(self.out_base) {
+            None => self.last_read[var as usize / 4],
+            Some(o) if self.written[o / 4] >> (o % 4) & 1 != 0 => u32::MAX,
+            Some(_) => 0,
         }
     }
 }
@@ -339,9 +441,14 @@ struct Lifter<'a> {
     func: Function,
     insts: &'a [Inst],
     plan: Plan,
+    /// Current value of each variable, and of each leaf that was met.
     env: Vec<Option<Value>>,
+    /// The reference of each leaf register that was met.
+    leaf_regs: Vec<Option<RegId>>,
     /// Assignments with the value they replaced, so that an arm can be undone.
     trail: Vec<(u32, Option<Value>)>,
+    /// Regions around that will be undone: without any, no trail is kept.
+    open: u32,
     /// Whether the current point is reachable.
     live: bool,
     loops: Vec<Scope>,
@@ -351,6 +458,7 @@ struct Lifter<'a> {
 }
 
 impl Lifter<'_> {
+    #[inline]
     fn get(&mut self, var: usize) -> Value {
         match self.env[var] {
             Some(v) => v,
@@ -361,14 +469,17 @@ impl Lifter<'_> {
         }
     }
 
+    #[inline]
     fn set(&mut self, var: usize, v: Value) {
-        self.trail.push((var as u32, self.env[var]));
+        if self.open > 0 {
+            self.trail.push((var as u32, self.env[var]));
+        }
         self.env[var] = Some(v);
     }
 
     /// Whether a variable may be read behind instruction `at`.
     fn needed(&self, var: u32, at: usize) -> bool {
-        let last = self.plan.last_read[var as usize];
+        let last = self.plan.last_read(var);
         if last as usize > at {
             return true;
         }
@@ -376,22 +487,31 @@ impl Lifter<'_> {
         outer.is_some_and(|s| last as usize > s.start)
     }
 
-    /// Takes back the assignments since `mark` and returns the values the arm left, by variable.
-    fn undo(&mut self, mark: usize) -> Vec<(u32, Option<Value>)> {
-        let mut changed: Vec<u32> = self.trail[mark..].iter().map(|t| t.0).collect();
-        changed.sort_unstable();
-        changed.dedup();
-        let values = changed.iter().map(|&v| (v, self.env[v as usize])).collect();
+    /// The values that the arm since `mark` leaves, by variable; then takes its assignments back.
+    fn take_back(&mut self, mark: usize) -> Vec<(u32, Option<Value>)> {
+        let mut values: Vec<(u32, Option<Value>)> =
+            self.trail[mark..].iter().map(|t| (t.0, self.env[t.0 as usize])).collect();
+        values.sort_unstable_by_key(|v| v.0);
+        values.dedup_by_key(|v| v.0);
+        self.undo(mark);
+        values
+    }
+
+    /// Takes back the assignments since `mark`.
+    fn undo(&mut self, mark: usize) {
         while self.trail.len() > mark {
             let (var, old) = self.trail.pop().expect("longer than mark");
             self.env[var as usize] = old;
         }
-        values
     }
 
     fn output_values(&mut self) -> Vec<Value> {
-        let outputs = self.func.outputs.clone();
-        outputs.iter().map(|&(r, c)| self.get(self.plan.out_base + 4 * r as usize + c as usize)).collect()
+        let mut values = Vec::with_capacity(self.func.outputs.len());
+        for i in 0..self.func.outputs.len() {
+            let (r, c) = self.func.outputs[i];
+            values.push(self.get(self.plan.out_base + 4 * r as usize + c as usize));
+        }
+        values
     }
 
     /// Lifts instructions from `at` until the one that ends the body; returns its index.
@@ -480,11 +600,12 @@ impl Lifter<'_> {
         let ty = if inst.op == Opcode::Uif { Ty::U } else { Ty::F };
         let cond = self.word(at, &src, 0, ty, out)?;
         let mark = self.trail.len();
+        self.open += 1;
         let mut then = Body::default();
         let mut end = self.body(at + 1, &mut then, End::Arm)?;
         let mid = end;
         let then_live = self.live;
-        let then_env = self.undo(mark);
+        let then_env = self.take_back(mark);
         self.live = true;
         let mut els = Body::default();
         let mut else_live = true;
@@ -495,8 +616,9 @@ impl Lifter<'_> {
                 return Err(LiftError::Structure { at: end });
             }
             else_live = self.live;
-            else_env = self.undo(mark);
+            else_env = self.take_back(mark);
         }
+        self.open -= 1;
         self.live = then_live || else_live;
         let mut item = If {
             bits: ty == Ty::U,
@@ -580,10 +702,11 @@ impl Lifter<'_> {
         let vars = self.written(at, close);
         // A parameter is needed if anything reads the channel in the loop or behind it.
         let params: Vec<u32> =
-            vars.iter().copied().filter(|&v| self.plan.last_read[v as usize] as usize > at).collect();
+            vars.iter().copied().filter(|&v| self.plan.last_read(v) as usize > at).collect();
         let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
         let inits = params.iter().map(|&v| self.get(v as usize)).collect();
         let mark = self.trail.len();
+        self.open += 1;
         let mut phis = Vec::with_capacity(params.len());
         for &v in &params {
             let phi = self.func.phi(self.hint(at, (v & 3) as u8));
@@ -599,6 +722,7 @@ impl Lifter<'_> {
         let scope = self.loops.pop().expect("pushed above");
         let back = self.live.then(|| scope.params.iter().map(|&v| self.get(v as usize)).collect());
         self.undo(mark);
+        self.open -= 1;
         let mut item = Loop { id, params: phis, inits, body, back, results: Vec::new(), exits: scope.exits, at: [at as u32, end as u32] };
         self.live = scope.exits;
         for &v in &scope.results {
@@ -616,11 +740,12 @@ impl Lifter<'_> {
         let selector = self.word(at, &src, 0, Ty::U, out)?;
         let vars: Vec<u32> = self.written(at, close);
         let params: Vec<u32> =
-            vars.iter().copied().filter(|&v| self.plan.last_read[v as usize] as usize > at).collect();
+            vars.iter().copied().filter(|&v| self.plan.last_read(v) as usize > at).collect();
         let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
         let id = RegionId(self.func.fresh());
         self.loops.push(Scope { id, is_loop: false, results, params: params.clone(), start: at, exits: false });
         let mark = self.trail.len();
+        self.open += 1;
         let mut item =
             Switch { id, selector, cases: Vec::new(), results: Vec::new(), end_args: None, none_args: None, at: [at as u32, close as u32] };
         let mut i = at + 1;
@@ -664,6 +789,7 @@ impl Lifter<'_> {
             i = end;
         }
         self.undo(mark);
+        self.open -= 1;
         let scope = self.loops.pop().expect("pushed above");
         if !has_default || item.cases.is_empty() {
             item.none_args = Some(scope.results.iter().map(|&v| self.get(v as usize)).collect());

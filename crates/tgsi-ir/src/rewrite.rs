@@ -39,7 +39,11 @@ impl Edits {
     }
 
     /// The value that stands for `v`.
+    #[inline]
     pub fn resolve(&self, mut v: Value) -> Value {
+        if self.subst.is_empty() {
+            return v;
+        }
         while let Some(&t) = self.subst.get(&v) {
             v = t;
         }
@@ -268,7 +272,8 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
             stack.extend(phis.of(v));
             stack.extend(cond_of.get(ix(v)).copied().flatten());
         }
-        match edits.trimmed.get(&v).zip(f.as_multi(v)) {
+        let trimmed = if edits.trimmed.is_empty() { None } else { edits.trimmed.get(&v) };
+        match trimmed.zip(f.as_multi(v)) {
             Some((&gone, m)) => {
                 let kept = m.slots.iter().zip(&d.args).filter(|p| !is_trimmed(*p.0, gone));
                 stack.extend(kept.map(|p| p.1));
@@ -348,7 +353,9 @@ pub fn rebuild_from(
     let new = old.successor(expected + expected / 8);
     let mut b = Rebuild { old, live: &live, edits, new, map: vec![None; old.values.len()], scopes: Vec::new() };
     for (v, d) in old.values.iter() {
-        if let Some(&t) = edits.subst.get(&v) {
+        if !edits.subst.is_empty()
+            && let Some(&t) = edits.subst.get(&v)
+        {
             b.map[ix(v)] = b.map[ix(edits.resolve(t))];
             continue;
         }
@@ -364,8 +371,7 @@ pub fn rebuild_from(
             trimmed = Some(trim(m, args, gone));
         }
         let args = trimmed.as_ref().map_or(args, |t| &t.1);
-        let args: Option<Args> = args.iter().map(|&a| b.map[ix(a)]).collect();
-        let Some(args) = args else {
+        let Some(args) = b.mapped(args) else {
             debug_assert!(false, "a live value has a dead operand");
             continue;
         };
@@ -410,6 +416,16 @@ impl Rebuild<'_> {
             // An argument of a phi that was dropped; nothing reads it.
             None => self.new.imm(0),
         }
+    }
+
+    /// Operands in the new function, if all are there.
+    #[inline]
+    fn mapped(&self, args: &[Value]) -> Option<Args> {
+        let mut new = Args::new();
+        for &a in args {
+            new.push(self.map[ix(a)]?);
+        }
+        Some(new)
     }
 
     fn args(&mut self, args: &[Value]) -> Vec<Value> {

@@ -223,7 +223,8 @@ impl Lir {
     }
 
     /// Calls `f` for every stored word that a node reads, addresses included.
-    pub fn reads(&self, n: &Node, f: &mut dyn FnMut(Ent)) {
+    #[inline]
+    pub fn reads<F: FnMut(Ent) + ?Sized>(&self, n: &Node, f: &mut F) {
         for o in self.words(n) {
             self.ref_reads(o.r, f);
         }
@@ -233,26 +234,35 @@ impl Lir {
     }
 
     /// Calls `f` for every stored word that reading `r` needs.
-    pub fn ref_reads(&self, r: Ref, f: &mut dyn FnMut(Ent)) {
+    #[inline]
+    pub fn ref_reads<F: FnMut(Ent) + ?Sized>(&self, r: Ref, f: &mut F) {
         match r {
             Ref::Ent(e) => f(e),
             Ref::Ext(x, _) => {
-                // Addresses do not nest: an address is never an indexed register itself.
-                for a in &self.exts[x as usize].addrs {
-                    match a.r {
-                        Ref::Ent(e) => f(e),
-                        Ref::Ext(y, _) => {
-                            for b in &self.exts[y as usize].addrs {
-                                if let Ref::Ent(e) = b.r {
-                                    f(e);
-                                }
-                            }
-                        }
-                        _ => {}
-                    }
+                let addrs = &self.exts[x as usize].addrs;
+                if !addrs.is_empty() {
+                    self.address_reads(addrs, f);
                 }
             }
             _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn address_reads<F: FnMut(Ent) + ?Sized>(&self, addrs: &[Address], f: &mut F) {
+        for a in addrs {
+            match a.r {
+                Ref::Ent(e) => f(e),
+                // Addresses do not nest: an address is never an indexed register itself.
+                Ref::Ext(y, _) => {
+                    for b in &self.exts[y as usize].addrs {
+                        if let Ref::Ent(e) = b.r {
+                            f(e);
+                        }
+                    }
+                }
+                _ => {}
+            }
         }
     }
 
@@ -283,20 +293,30 @@ pub fn packs(op: Opcode) -> bool {
 /// Builds the nodes of a placed function.
 pub fn build(f: &Function, l: &Layout) -> Lir {
     let n = f.values.len();
+    let items = l.blocks.iter().map(|b| b.items.len()).sum();
     let mut b = Build {
         f,
         l,
-        lir: Lir::default(),
+        lir: Lir {
+            nodes: Vec::with_capacity(items),
+            opnds: Vec::with_capacity(2 * items),
+            def: Vec::with_capacity(n),
+            partner: Vec::with_capacity(n),
+            output: Vec::with_capacity(n),
+            lane: Vec::with_capacity(n),
+            ..Lir::default()
+        },
         ent: vec![NONE; n],
         uses: vec![0; n],
         stored: vec![false; n],
         fold_sat: vec![false; n],
         folded_load: vec![false; n],
+        plain_exts: vec![NONE; f.regs.len()],
         ext_ids: FxHashMap::default(),
-        blocks: Vec::new(),
-        exts: Vec::new(),
+        blocks: Vec::with_capacity(l.blocks.len()),
+        exts: Vec::with_capacity(f.regs.len()),
         extra_regs: Vec::new(),
-        output_ents: FxHashMap::default(),
+        output_ents: vec![NONE; f.outputs.len()],
     };
     b.count_uses();
     b.fold_loads();
@@ -320,25 +340,14 @@ struct Build<'a> {
     /// Values whose saturate is folded into them: the clamp is the value.
     fold_sat: Vec<bool>,
     folded_load: Vec<bool>,
+    /// Number in `exts` of each register reference without addresses.
+    plain_exts: Vec<u32>,
+    /// The same for references with addresses and for loads.
     ext_ids: FxHashMap<Ext, u32>,
     blocks: Vec<LirBlock>,
     exts: Vec<Ext>,
     extra_regs: Vec<tgsi_ir::RegRef>,
-    output_ents: FxHashMap<u32, Ent>,
-}
-
-/// Types of the operand words of a value, as modifiers see them.
-fn slot_ty(f: &Function, v: Value, k: usize) -> Ty {
-    match f.values[v].op {
-        VOp::Alu(op) => {
-            let info = op.info();
-            match info.shape {
-                Shape::Dot(n) => info.src_ty[k / n as usize],
-                _ => info.src_ty[k],
-            }
-        }
-        _ => Ty::Any,
-    }
+    output_ents: Vec<Ent>,
 }
 
 impl Build<'_> {
@@ -347,6 +356,10 @@ impl Build<'_> {
     }
 
     fn count_uses(&mut self) {
+        // Only saturates ask.
+        if self.f.values.iter().all(|(_, d)| d.op != VOp::Sat) {
+            return;
+        }
         for block in &self.l.blocks {
             for &v in &block.items {
                 for &a in &self.f.values[v].args {
@@ -366,6 +379,9 @@ impl Build<'_> {
     /// change what was read: they name the memory themselves.
     fn fold_loads(&mut self) {
         let f = self.f;
+        if f.multis.iter().all(|m| m.kind != MultiKind::Load) {
+            return;
+        }
         for block in &self.l.blocks {
             let any = block.items.iter().any(|&v| f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Load));
             if !any {
@@ -461,15 +477,15 @@ impl Build<'_> {
                     self.storage_unless_modifier(a);
                 }
             }
-            if let VOp::Alu(op) = d.op {
-                for (k, &a) in d.args.iter().enumerate() {
-                    let ty = slot_ty(f, v, k);
-                    let shape = op.info().shape;
-                    let movable = matches!(shape, Shape::Comp | Shape::Repl | Shape::Dot(_));
-                    self.need(a, ty, movable);
-                }
-            }
             match d.op {
+                VOp::Alu(op) => {
+                    let info = op.info();
+                    let movable = matches!(info.shape, Shape::Comp | Shape::Repl | Shape::Dot(_));
+                    let per = if let Shape::Dot(n) = info.shape { usize::from(n) } else { 1 };
+                    for (args, &ty) in d.args.chunks(per).zip(info.src_ty) {
+                        args.iter().for_each(|&a| self.need(a, ty, movable));
+                    }
+                }
                 VOp::Multi(m) => {
                     let m = &f.multis[m.0 as usize];
                     for (slot, &a) in m.slots.iter().zip(&d.args) {
@@ -518,13 +534,20 @@ impl Build<'_> {
     }
 
     /// Notes that a word is read as `ty`; `modifiers` says whether the operand can hold them.
+    #[inline]
     fn need(&mut self, v: Value, ty: Ty, modifiers: bool) {
+        if matches!(self.f.values[v].op, VOp::Neg | VOp::Abs | VOp::INeg) {
+            self.need_modified(v, ty, modifiers);
+        } else {
+            self.need_word(v);
+        }
+    }
+
+    fn need_modified(&mut self, v: Value, ty: Ty, modifiers: bool) {
         let d = &self.f.values[v];
         let folds = match d.op {
-            VOp::Neg => modifiers && ty.is_float_modifier(),
-            VOp::Abs => modifiers && ty.is_float_modifier(),
             VOp::INeg => modifiers && matches!(ty, Ty::I | Ty::U),
-            _ => return self.need_word(v),
+            _ => modifiers && ty.is_float_modifier(),
         };
         if !folds {
             self.stored[ix(v)] = true;
@@ -546,15 +569,12 @@ impl Build<'_> {
     }
 
     /// A word that is read as it is.
+    #[inline]
     fn need_word(&mut self, v: Value) {
         let d = &self.f.values[v];
         match d.op {
             VOp::Alu(Opcode::Arl | Opcode::Arr) => self.stored[ix(v)] = true,
-            VOp::Reg(..) => {
-                for &a in &d.args {
-                    self.need_address(a);
-                }
-            }
+            VOp::Reg(..) if !d.args.is_empty() => d.args.iter().for_each(|&a| self.need_address(a)),
             _ => {}
         }
     }
@@ -588,9 +608,16 @@ impl Build<'_> {
             VOp::Imm(w) => Ref::Imm(w),
             VOp::Undef(u) => Ref::Undef(u),
             VOp::Reg(r, c) => {
-                let addrs = d.args.iter().map(|&a| self.address(a)).collect();
-                let x = self.ext(Ext { reg: r, addrs, load: NONE });
-                Ref::Ext(x, c)
+                if !d.args.is_empty() {
+                    let addrs = d.args.iter().map(|&a| self.address(a)).collect();
+                    return Ref::Ext(self.ext(Ext { reg: r, addrs, load: NONE }), c);
+                }
+                let x = &mut self.plain_exts[r.0 as usize];
+                if *x == NONE {
+                    *x = self.exts.len() as u32;
+                    self.exts.push(Ext { reg: r, addrs: SmallVec::new(), load: NONE });
+                }
+                Ref::Ext(*x, c)
             }
             VOp::Proj(c) if self.folded_load[ix(d.args[0])] => {
                 let load = d.args[0];
@@ -689,7 +716,12 @@ impl Build<'_> {
         let f = self.f;
         let mut pos = 0;
         for block in &self.l.blocks {
-            let mut out = LirBlock { start: pos, ..LirBlock::default() };
+            let mut out = LirBlock {
+                start: pos,
+                nodes: Vec::with_capacity(block.items.len()),
+                moves: Vec::with_capacity(block.copies.len()),
+                ..LirBlock::default()
+            };
             for &p in &block.phis {
                 let e = self.ent(p);
                 out.phis.push(e);
@@ -736,12 +768,13 @@ impl Build<'_> {
 
     fn output(&mut self, k: u32) -> Ent {
         let place = self.f.outputs[k as usize];
-        if let Some(&e) = self.output_ents.get(&k) {
-            return e;
+        let known = self.output_ents[k as usize];
+        if known != NONE {
+            return known;
         }
         let e = self.lir.new_ent(NONE, place.1);
         self.lir.output[e as usize] = Some(place);
-        self.output_ents.insert(k, e);
+        self.output_ents[k as usize] = e;
         e
     }
 

@@ -23,10 +23,13 @@ pub fn overlaps(a: &Segs, b: &Segs) -> bool {
 
 /// The union of two ranges.
 pub fn union(a: &Segs, b: &Segs) -> Segs {
-    let mut all: SmallVec<[(u32, u32); 8]> = a.iter().chain(b).copied().collect();
-    all.sort_unstable();
     let mut out = Segs::new();
-    for s in all {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let from_a = j == b.len() || i < a.len() && a[i] <= b[j];
+        let s = if from_a { a[i] } else { b[j] };
+        i += usize::from(from_a);
+        j += usize::from(!from_a);
         match out.last_mut() {
             Some(last) if last.1 >= s.0 => last.1 = last.1.max(s.1),
             _ => out.push(s),

@@ -11,7 +11,7 @@ use tgsi_ir::layout::Layout;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::lir::{Ent, Lir, NONE, Ref, What};
+use crate::lir::{Ent, Lir, LirBlock, NONE, Ref, What};
 use crate::live::{Blocks, Event, Segs, overlaps, ranges, union};
 
 /// The partition of stored words into webs.
@@ -125,41 +125,14 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
         partner: lir.partner.clone(),
         high: (0..n).map(|e| lir.partner[e] != NONE && lir.partner[e] < e as u32).collect(),
     };
-    let mut writes: Vec<Event> = Vec::new();
-    let mut reads: Vec<Event> = Vec::new();
-    for (b, block) in lir.blocks.iter().enumerate() {
-        let b = b as u32;
-        writes.extend(block.phis.iter().map(|&e| (e, b, block.start)));
-        for &n in &block.nodes {
-            let node = &lir.nodes[n as usize];
-            lir.reads(node, &mut |e| {
-                reads.push((e, b, node.pos + 1));
-                w.read[e as usize] = true;
-            });
-            writes.extend(node.dsts().map(|e| (e, b, node.pos + 1)));
+    for node in &lir.nodes {
+        if let What::Multi(_) = node.what {
             for (e, c) in node.results() {
                 w.pin[e as usize] = Some(c & 3);
             }
         }
-        for m in &block.moves {
-            lir.ref_reads(m.src, &mut |e| reads.push((e, b, block.end - 1)));
-            if block.cond.is_some() {
-                // Copies in front of a SWITCH: the selector is read behind them.
-                writes.push((m.dst, b, block.end - 2));
-            } else if lir.output[m.dst as usize].is_some() {
-                // An output is complete at the end of its edge.
-                writes.push((m.dst, b, block.end - 1));
-            }
-        }
-        if let Some(r) = block.cond {
-            lir.ref_reads(r, &mut |e| {
-                reads.push((e, b, block.end - 1));
-                w.read[e as usize] = true;
-            });
-        }
     }
-    let spans: Vec<(u32, u32)> = lir.blocks.iter().map(|b| (b.start, b.end)).collect();
-    w.segs = Arc::new(ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads));
+    w.segs = Arc::new(live_ranges(lir, layout, &mut w.read));
     if options.keep_copies {
         return w;
     }
@@ -170,7 +143,104 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
     w
 }
 
+/// What happens to a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It is written.
+    Write,
+    /// An instruction or a condition reads it.
+    Read,
+    /// A copy on an edge reads it.
+    Copy,
+}
+
+/// Calls `visit` for the writes and reads of the program in text order: kind, word, block, position.
+#[inline]
+fn events(lir: &Lir, visit: &mut impl FnMut(Kind, Ent, u32, u32)) {
+    for (b, block) in lir.blocks.iter().enumerate() {
+        let b = b as u32;
+        for &e in &block.phis {
+            visit(Kind::Write, e, b, block.start);
+        }
+        for &n in &block.nodes {
+            let node = &lir.nodes[n as usize];
+            lir.reads(node, &mut |e: Ent| visit(Kind::Read, e, b, node.pos + 1));
+            for e in node.dsts() {
+                visit(Kind::Write, e, b, node.pos + 1);
+            }
+        }
+        for m in &block.moves {
+            lir.ref_reads(m.src, &mut |e: Ent| visit(Kind::Copy, e, b, block.end - 1));
+            if block.cond.is_some() {
+                // Copies in front of a SWITCH: the selector is read behind them.
+                visit(Kind::Write, m.dst, b, block.end - 2);
+            } else if lir.output[m.dst as usize].is_some() {
+                // An output is complete at the end of its edge.
+                visit(Kind::Write, m.dst, b, block.end - 1);
+            }
+        }
+        if let Some(r) = block.cond {
+            lir.ref_reads(r, &mut |e: Ent| visit(Kind::Read, e, b, block.end - 1));
+        }
+    }
+}
+
+/// The life of a word that is written once and read behind that in the same block only.
+#[derive(Clone, Copy)]
+struct Local {
+    /// Its block; [`NONE`] before it is written, [`GLOBAL`] if it is no such word.
+    block: u32,
+    start: u32,
+    end: u32,
+}
+
+/// The block of words with more than one write, or with reads elsewhere.
+const GLOBAL: u32 = NONE - 1;
+
+/// The live range of each word in the reference order. Most words live in one block: one pass
+/// finds their ranges, a second one gathers the events of the others. Notes in `read` what
+/// instructions and conditions read.
+fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
+    let n = lir.ents as usize;
+    let mut locals = vec![Local { block: NONE, start: 0, end: 0 }; n];
+    let mut all_local = true;
+    events(lir, &mut |kind, e, block, pos| {
+        let l = &mut locals[e as usize];
+        let write = kind == Kind::Write;
+        read[e as usize] |= kind == Kind::Read;
+        if write && l.block == NONE {
+            *l = Local { block, start: pos, end: pos + 1 };
+        } else if !write && l.block == block && pos > l.start {
+            l.end = l.end.max(pos);
+        } else {
+            l.block = GLOBAL;
+            all_local = false;
+        }
+    });
+    let mut segs = if all_local {
+        vec![Segs::new(); n]
+    } else {
+        let (mut writes, mut reads): (Vec<Event>, Vec<Event>) = (Vec::new(), Vec::new());
+        events(lir, &mut |kind, e, block, pos| {
+            if locals[e as usize].block == GLOBAL {
+                if kind == Kind::Write { &mut writes } else { &mut reads }.push((e, block, pos));
+            }
+        });
+        let spans: Vec<(u32, u32)> = lir.blocks.iter().map(|b| (b.start, b.end)).collect();
+        ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads)
+    };
+    for (s, l) in segs.iter_mut().zip(&locals) {
+        if l.block < GLOBAL {
+            s.push((l.start, l.end));
+        }
+    }
+    segs
+}
+
 fn coalesce(lir: &Lir, layout: &Layout, options: WebOptions, w: &mut Webs) {
+    if lir.blocks.iter().all(|b| b.moves.is_empty()) {
+        return;
+    }
     // Inner loops first: their copies run most often.
     let mut order: Vec<usize> = (0..lir.blocks.len()).collect();
     order.sort_by_key(|&b| std::cmp::Reverse(layout.blocks[b].loop_depth));
@@ -189,80 +259,188 @@ fn coalesce(lir: &Lir, layout: &Layout, options: WebOptions, w: &mut Webs) {
             }
         }
     }
-    // Who copies from each web to elsewhere.
-    let mut escapes: Vec<(u32, Ent)> = Vec::new();
-    for block in lir.blocks.iter() {
-        for m in &block.moves {
-            if let Ref::Ent(src) = m.src {
-                let s = w.find(src);
-                if s != w.find(m.dst) {
-                    escapes.push((s, m.dst));
+    Outputs::new(lir, w).join(options, w);
+}
+
+/// Joins outputs with the webs they are copied from.
+struct Outputs<'a> {
+    lir: &'a Lir,
+    /// Copies `(source word, receiver)` that are left.
+    escapes: Vec<(Ent, Ent)>,
+    /// The escapes whose source is in each web.
+    leaving: Lists,
+    /// The escapes into each word.
+    entering: Lists,
+    /// The members of each web.
+    members: Lists,
+}
+
+/// Lists of small numbers, by number, that can be joined.
+struct Lists {
+    first: Vec<u32>,
+    last: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Lists {
+    fn new(lists: usize, elements: usize) -> Lists {
+        Lists { first: vec![NONE; lists], last: vec![NONE; lists], next: vec![NONE; elements] }
+    }
+
+    fn push(&mut self, list: u32, element: u32) {
+        self.link(list, element, element);
+    }
+
+    fn link(&mut self, list: u32, first: u32, last: u32) {
+        match self.last[list as usize] {
+            NONE => self.first[list as usize] = first,
+            l => self.next[l as usize] = first,
+        }
+        self.last[list as usize] = last;
+    }
+
+    /// Moves all of one list behind another.
+    fn append(&mut self, to: u32, from: u32) {
+        let (first, last) = (self.first[from as usize], self.last[from as usize]);
+        if first != NONE {
+            self.link(to, first, last);
+            (self.first[from as usize], self.last[from as usize]) = (NONE, NONE);
+        }
+    }
+
+    fn of(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
+        let some = |e: u32| (e != NONE).then_some(e);
+        std::iter::successors(some(self.first[list as usize]), move |&e| some(self.next[e as usize]))
+    }
+}
+
+impl<'a> Outputs<'a> {
+    fn new(lir: &'a Lir, w: &Webs) -> Self {
+        let n = lir.ents as usize;
+        let mut escapes: Vec<(Ent, Ent)> = Vec::new();
+        for block in lir.blocks.iter() {
+            for m in &block.moves {
+                if let Ref::Ent(src) = m.src
+                    && w.find(src) != w.find(m.dst)
+                {
+                    escapes.push((src, m.dst));
                 }
             }
         }
+        let mut leaving = Lists::new(n, escapes.len());
+        let mut entering = Lists::new(n, escapes.len());
+        for (i, &(src, dst)) in escapes.iter().enumerate() {
+            leaving.push(w.find(src), i as u32);
+            entering.push(dst, i as u32);
+        }
+        let mut members = Lists::new(n, n);
+        for e in 0..n as u32 {
+            members.push(w.find(e), e);
+        }
+        Outputs { lir, escapes, leaving, entering, members }
     }
-    for &(_, dst) in &escapes.clone() {
-        if lir.output[dst as usize].is_none() {
-            continue;
-        }
-        // Every edge that sets this output must come from the web, or be a copy into it.
-        for &(s, d) in &escapes {
-            if d != dst {
+
+    /// Joins what can be joined. An output that several edges set is tried again as long as
+    /// anything was joined since its last round.
+    fn join(&mut self, options: WebOptions, w: &mut Webs) {
+        let mut joined = 1u32;
+        let mut settled = vec![0u32; self.lir.ents as usize];
+        for i in 0..self.escapes.len() {
+            let dst = self.escapes[i].1;
+            let Some(out) = self.lir.output[dst as usize] else { continue };
+            if settled[dst as usize] == joined {
                 continue;
             }
-            let web = w.find(s);
-            let only = escapes.iter().all(|&(t, e)| w.find(t) != web || w.find(e) == w.find(dst));
-            if !only || w.read[web as usize] || w.out[web as usize].is_some() {
-                continue;
+            let before = joined;
+            let mut next = self.entering.first[dst as usize];
+            while next != NONE {
+                let web = w.find(self.escapes[next as usize].0);
+                next = self.entering.next[next as usize];
+                if self.fits(options, w, web, dst, out) && self.merge(w, dst, web) {
+                    joined += 1;
+                }
             }
-            if options.no_int_outputs && integer_def(lir, w, web) {
-                continue;
+            if joined == before {
+                settled[dst as usize] = joined;
             }
-            if !fetch_fits(lir, w, web, lir.output[dst as usize].expect("an output")) {
-                continue;
-            }
-            w.try_merge(dst, web);
         }
     }
-}
 
-/// Whether a member of the web is an integer result.
-fn integer_def(lir: &Lir, w: &Webs, web: u32) -> bool {
-    (0..lir.ents).filter(|&e| w.find(e) == web).any(|e| {
-        let d = lir.def[e as usize];
-        d != NONE
-            && match lir.nodes[d as usize].what {
-                What::Alu(op) => !op.info().dst_ty.is_float_modifier(),
-                What::Multi(_) => false,
-            }
-    })
-}
-
-/// Whether every whole instruction that writes into the web has all its results going to the same output.
-fn fetch_fits(lir: &Lir, w: &Webs, web: u32, out: (i32, u8)) -> bool {
-    lir.nodes.iter().all(|n| {
-        let What::Multi(_) = n.what else { return true };
-        if !n.dsts().any(|e| w.find(e) == web) {
-            return true;
+    /// Whether an output may be the register of a web: nothing else needs the web's value.
+    fn fits(&self, options: WebOptions, w: &Webs, web: u32, dst: Ent, out: (i32, u8)) -> bool {
+        if w.read[web as usize] || w.out[web as usize].is_some() {
+            return false;
         }
-        n.results().all(|(e, c)| {
-            let r = w.find(e);
-            if r == web {
-                return c & 3 == out.1 && c < 4;
+        let own = w.find(dst);
+        self.leaving.of(web).all(|i| w.find(self.escapes[i as usize].1) == own)
+            && !(options.no_int_outputs && self.members.of(web).any(|e| integer_def(self.lir, e)))
+            && self.fetch_fits(w, web, out)
+    }
+
+    /// Merges an output with a web; says whether anything changed.
+    fn merge(&mut self, w: &mut Webs, dst: Ent, web: u32) -> bool {
+        let (a, b) = (w.find(dst), w.find(web));
+        let partner = |w: &Webs, r: u32| match w.partner[r as usize] {
+            NONE => r,
+            p => w.find(p),
+        };
+        let roots = [a, b, partner(w, a), partner(w, b)];
+        if a == b || !w.try_merge(dst, web) {
+            return false;
+        }
+        for old in roots {
+            let new = w.find(old);
+            if new != old {
+                self.leaving.append(new, old);
+                self.members.append(new, old);
             }
-            if w.read[r as usize] {
-                return false;
-            }
-            let target = Some((out.0, c & 3));
-            w.out[r as usize] == target
-                || lir.blocks.iter().flat_map(|b| &b.moves).any(|m| m.src == Ref::Ent(e) && lir.output[m.dst as usize] == target)
+        }
+        true
+    }
+
+    /// Whether every whole instruction that writes into the web has all its results going to
+    /// the same output.
+    fn fetch_fits(&self, w: &Webs, web: u32, out: (i32, u8)) -> bool {
+        let lir = self.lir;
+        self.members.of(web).all(|member| {
+            let d = lir.def[member as usize];
+            let Some(n) = lir.nodes.get(d as usize) else { return true };
+            let What::Multi(_) = n.what else { return true };
+            n.results().all(|(e, c)| {
+                let r = w.find(e);
+                if r == web {
+                    return c & 3 == out.1 && c < 4;
+                }
+                if w.read[r as usize] {
+                    return false;
+                }
+                let target = Some((out.0, c & 3));
+                w.out[r as usize] == target
+                    || self.leaving.of(r).any(|i| {
+                        let (src, dst) = self.escapes[i as usize];
+                        src == e && lir.output[dst as usize] == target
+                    })
+            })
         })
-    })
+    }
+}
+
+/// Whether a word is an integer result.
+fn integer_def(lir: &Lir, e: Ent) -> bool {
+    match lir.nodes.get(lir.def[e as usize] as usize).map(|n| n.what) {
+        Some(What::Alu(op)) => !op.info().dst_ty.is_float_modifier(),
+        _ => false,
+    }
 }
 
 /// An uninitialised word is one unknown word everywhere. Where a single reader (or a
 /// single web) sees it, any word will do; otherwise all readers get the same: zero.
 pub fn settle_undefined(lir: &mut Lir, webs: &Webs) {
+    let undefined = |r: Ref| matches!(r, Ref::Undef(_));
+    let in_block = |b: &LirBlock| b.moves.iter().any(|m| undefined(m.src)) || b.cond.is_some_and(undefined);
+    if !lir.opnds.iter().any(|o| undefined(o.r)) && !lir.blocks.iter().any(in_block) {
+        return;
+    }
     let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
     let mut shared: FxHashSet<u32> = FxHashSet::default();
     let mut note = |u: u32, who: u32| {
@@ -286,9 +464,6 @@ pub fn settle_undefined(lir: &mut Lir, webs: &Webs) {
         if let Some(Ref::Undef(u)) = b.cond {
             note(u, NONE);
         }
-    }
-    if seen.is_empty() {
-        return;
     }
     let fix = |r: &mut Ref| {
         if matches!(r, Ref::Undef(u) if shared.contains(u)) {

@@ -363,7 +363,7 @@ pub struct Memory {
 /// The sampler, image, buffer or memory of an instruction is an ordinary
 /// operand: `SAMP[0]` is a source of TEX, `BUFFER[0]` a source of LOAD and the
 /// destination of STORE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Inst {
     /// Opcode.
     pub op: Opcode,
@@ -385,4 +385,22 @@ pub struct Inst {
     pub label: Option<u32>,
     /// Place in the text.
     pub span: Span,
+}
+
+impl Clone for Inst {
+    /// The operands are plain data, copied as blocks.
+    fn clone(&self) -> Inst {
+        Inst {
+            op: self.op,
+            sat: self.sat,
+            precise: self.precise,
+            dsts: SmallVec::from_slice(&self.dsts),
+            srcs: SmallVec::from_slice(&self.srcs),
+            target: self.target,
+            offsets: SmallVec::from_slice(&self.offsets),
+            memory: self.memory.clone(),
+            label: self.label,
+            span: self.span,
+        }
+    }
 }

@@ -26,8 +26,11 @@ fn stays(inst: &Inst, k: usize) -> bool {
 /// business, so it is kept.
 fn odd_modifier(inst: &Inst, k: usize) -> bool {
     let s = &inst.srcs[k];
+    if !s.neg && !s.abs {
+        return false;
+    }
     let ty = inst.op.info().src_ty.get(k).copied().unwrap_or(Ty::Any);
-    ty.is_wide() && (s.neg || s.abs) || s.abs && !ty.is_float_modifier()
+    ty.is_wide() || s.abs && !ty.is_float_modifier()
 }
 
 fn ref_index(i: Index) -> RefIndex {
@@ -72,9 +75,60 @@ impl Lifter<'_> {
 
     /// A channel of a register, without modifiers.
     fn read(&mut self, at: usize, reg: &Register, chan: u8, out: &mut Body) -> Result<Value, LiftError> {
-        if let Some(var) = self.plan.var(reg) {
-            return Ok(self.get(var + chan as usize));
+        self.read_slot(at, reg, self.plan.slot(reg), chan, out)
+    }
+
+    /// Like [`Self::read`], with the slot of the register already known.
+    #[inline]
+    fn read_slot(
+        &mut self,
+        at: usize,
+        reg: &Register,
+        slot: Option<usize>,
+        chan: u8,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
+        let slot = slot.map(|s| s + chan as usize);
+        if let Some(slot) = slot
+            && let Some(v) = self.env[slot]
+        {
+            if slot >= self.plan.vars {
+                // As if it were interned again: later in the text, but maybe outside of the loop.
+                let depth = &mut self.func.values[v].hint.depth;
+                *depth = self.depth.min(*depth);
+            }
+            return Ok(v);
         }
+        self.read_new(at, reg, slot, chan, out)
+    }
+
+    /// [`Self::read_slot`] for what was not met before.
+    #[inline(never)]
+    fn read_new(
+        &mut self,
+        at: usize,
+        reg: &Register,
+        slot: Option<usize>,
+        chan: u8,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
+        let Some(slot) = slot else { return self.read_other(at, reg, chan, out) };
+        let Some(leaf) = slot.checked_sub(self.plan.vars) else { return Ok(self.get(slot)) };
+        let v = match (reg.file, self.leaf_regs[leaf / 4]) {
+            (File::Imm, _) | (_, None) => self.read_other(at, reg, chan, out)?,
+            (_, Some(id)) => {
+                self.func.intern(VOp::Reg(id, chan), false, false, Args::new(), self.hint(at, chan))
+            }
+        };
+        if let VOp::Reg(id, _) = self.func.values[v].op {
+            self.leaf_regs[leaf / 4] = Some(id);
+        }
+        self.env[slot] = Some(v);
+        Ok(v)
+    }
+
+    /// A channel of a register that is no variable.
+    fn read_other(&mut self, at: usize, reg: &Register, chan: u8, out: &mut Body) -> Result<Value, LiftError> {
         let hint = self.hint(at, chan);
         match reg.file {
             File::Imm if !reg.is_indirect() => {
@@ -108,6 +162,9 @@ impl Lifter<'_> {
     /// The address operands of a register, outer bracket first.
     fn addresses(&mut self, at: usize, reg: &Register, out: &mut Body) -> Result<Args, LiftError> {
         let mut args = Args::new();
+        if !reg.is_indirect() {
+            return Ok(args);
+        }
         for a in reg.dim.and_then(|d| d.addr).into_iter().chain(reg.index.addr) {
             args.push(self.address(at, a, out)?);
         }
@@ -170,10 +227,29 @@ impl Lifter<'_> {
         ty: Ty,
         out: &mut Body,
     ) -> Result<Value, LiftError> {
-        let v = self.read(at, &src.reg, src.swizzle[chan as usize & 3] & 3, out)?;
+        self.word_slot(at, src, self.plan.slot(&src.reg), chan, ty, out)
+    }
+
+    /// Like [`Self::word`], with the slot of the register already known.
+    #[inline]
+    fn word_slot(
+        &mut self,
+        at: usize,
+        src: &Src,
+        slot: Option<usize>,
+        chan: u8,
+        ty: Ty,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
+        let v = self.read_slot(at, &src.reg, slot, src.swizzle[chan as usize & 3] & 3, out)?;
         if !src.abs && !src.neg {
             return Ok(v);
         }
+        self.modified(at, src, v, chan, ty)
+    }
+
+    /// A word with the modifiers of its operand.
+    fn modified(&mut self, at: usize, src: &Src, v: Value, chan: u8, ty: Ty) -> Result<Value, LiftError> {
         let hint = self.hint(at, chan);
         if ty.is_wide() || src.abs && !ty.is_float_modifier() {
             return Err(LiftError::Operand { at, what: "modifier on an operand type that has none" });
@@ -191,6 +267,15 @@ impl Lifter<'_> {
         let hi = self.word(at, src, 2 * p + 1, ty, out)?;
         let hint = self.hint(at, 2 * p);
         Ok(self.func.pair(lo, hi, hint))
+    }
+
+    /// The slots of the sources of an instruction.
+    fn slots(&self, inst: &Inst) -> SmallVec<[Option<usize>; 4]> {
+        let mut slots = SmallVec::new();
+        for src in &inst.srcs {
+            slots.push(self.plan.slot(&src.reg));
+        }
+        slots
     }
 
     fn saturate(&mut self, inst: &Inst, v: Value, hint: LaneHint) -> Value {
@@ -227,19 +312,16 @@ impl Lifter<'_> {
                 }
             }
         } else {
-            for c in 0..4u8 {
-                if dst.mask >> c & 1 == 0 {
-                    continue;
-                }
+            let slots = self.slots(inst);
+            for c in (0..4u8).filter(|c| dst.mask >> c & 1 != 0) {
                 let hint = self.hint(at, c);
                 let mut args = Args::new();
-                for (k, src) in inst.srcs.iter().enumerate() {
-                    let ty = info.src_ty[k];
+                for ((src, &slot), &ty) in inst.srcs.iter().zip(&slots).zip(info.src_ty) {
                     args.push(if ty.is_wide() {
                         let p = wide_half(inst, c).unwrap_or(c / 2);
                         self.pair(at, src, p, ty, out)?
                     } else {
-                        self.word(at, src, c, ty, out)?
+                        self.word_slot(at, src, slot, c, ty, out)?
                     });
                 }
                 let v = self.unit(inst, args, hint);
@@ -272,16 +354,19 @@ impl Lifter<'_> {
         let n = if let Shape::Dot(n) = info.shape { n } else { 1 };
         let mut args = Args::new();
         for (k, src) in inst.srcs.iter().enumerate() {
+            let slot = self.plan.slot(&src.reg);
             for c in 0..n {
-                args.push(self.word(at, src, c, info.src_ty[k], out)?);
+                args.push(self.word_slot(at, src, slot, c, info.src_ty[k], out)?);
             }
         }
         let first = dst.mask.trailing_zeros() as u8;
         let hint = self.hint(at, first);
         let v = self.func.alu(inst.op, inst.precise, args, hint);
         let v = self.saturate(inst, v, hint);
-        let results: SmallVec<[(u8, Value); 4]> =
-            (0..4).filter(|c| dst.mask >> c & 1 != 0).map(|c| (c, v)).collect();
+        let mut results: SmallVec<[(u8, Value); 4]> = SmallVec::new();
+        for c in (0..4).filter(|c| dst.mask >> c & 1 != 0) {
+            results.push((c, v));
+        }
         self.assign(at, &dst, &results, out)
     }
 
@@ -319,8 +404,9 @@ impl Lifter<'_> {
             m.inst.srcs[k] = Src { abs: odd && src.abs, neg: odd && src.neg, ..placeholder() };
             let src = &Src { abs: !odd && src.abs, neg: !odd && src.neg, ..*src };
             let mask = src_mask(inst, k, full);
+            let slot = self.plan.slot(&src.reg);
             for c in (0..4).filter(|c| mask >> c & 1 != 0) {
-                let v = self.word(at, src, c, ty, out)?;
+                let v = self.word_slot(at, src, slot, c, ty, out)?;
                 m.slots.push(Slot::Src(k as u8, c));
                 args.push(v);
             }
