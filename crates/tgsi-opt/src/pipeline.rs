@@ -4,7 +4,7 @@ use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
 use tgsi_pack::lir;
-use tgsi_pack::pack::{PackOptions, pack};
+use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
@@ -151,8 +151,13 @@ impl Run<'_, '_> {
                 continue;
             }
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
+            let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             for &strategy in self.strategies() {
                 let order = self.timed("schedule", |_| scheduler.schedule(strategy));
+                // Small programs have few orders.
+                if orders.contains(&order) {
+                    continue;
+                }
                 let lower_options = LowerOptions {
                     restarts: if self.options.level >= Level::O2 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,
@@ -168,6 +173,7 @@ impl Run<'_, '_> {
                     Ok(None) => Ok(None),
                     Err(e) => Err(e),
                 };
+                orders.push(order);
                 match better {
                     Ok(Some(b)) => best = Some(b),
                     Ok(None) => {}

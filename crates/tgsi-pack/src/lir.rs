@@ -136,6 +136,7 @@ impl Node {
     }
 
     /// Words written.
+    #[inline]
     pub fn dsts(&self) -> std::ops::Range<Ent> {
         self.dst..self.dst + u32::from(self.dst_count)
     }
@@ -147,6 +148,7 @@ impl Node {
     }
 
     /// Number of operand words.
+    #[inline]
     pub fn word_count(&self) -> usize {
         self.lens[..self.sources as usize].iter().map(|&l| l as usize).sum()
     }
@@ -213,11 +215,13 @@ pub struct Lir {
 
 impl Lir {
     /// All operand words of a node.
+    #[inline]
     pub fn words(&self, n: &Node) -> &[Opnd] {
         &self.opnds[n.first as usize..n.first as usize + n.word_count()]
     }
 
     /// The addresses a node itself needs.
+    #[inline]
     pub fn node_addrs(&self, n: &Node) -> &[(tgsi_ir::Slot, Address)] {
         &self.addrs[n.addr_first as usize..n.addr_first as usize + n.addr_count as usize]
     }

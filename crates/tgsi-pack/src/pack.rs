@@ -61,6 +61,7 @@ pub struct Class {
 
 impl Class {
     /// Its webs, in the order they joined.
+    #[inline]
     pub fn webs(&self) -> &[u32] {
         &self.seats[..self.count as usize]
     }
@@ -165,6 +166,7 @@ impl Packing {
     }
 
     /// The class of a word.
+    #[inline]
     pub fn class(&self, e: Ent) -> u32 {
         let mut c = self.webs.find(e);
         while self.parent[c as usize] != c {
@@ -307,6 +309,7 @@ impl Packing {
     }
 
     /// The words of source `k` of a node.
+    #[inline]
     pub fn source(&self, n: NodeId, k: usize) -> &[Opnd] {
         let node = &self.lir.nodes[n as usize];
         let at = node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>();

@@ -34,6 +34,7 @@ pub struct Webs {
 
 impl Webs {
     /// The web of a word.
+    #[inline]
     pub fn find(&self, mut e: u32) -> u32 {
         while self.parent[e as usize] != e {
             e = self.parent[e as usize];

@@ -1,9 +1,7 @@
 //! Checks a problem and lays it out for the allocator: flat arrays, time in
 //! slots, lanes of a register with equal live ranges merged into groups.
 
-use smallvec::SmallVec;
-
-use crate::{AllocError, Lane, LaneFault, Placed, Point, Problem, VReg};
+use crate::{AllocError, LaneFault, Placed, Point, Problem, VReg};
 
 /// A virtual register, ready to place.
 pub(crate) struct Item {
@@ -173,29 +171,31 @@ fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
         follows: vreg.pair << 1,
         segs: [(0, 0); 4],
     };
-    let mut leaders: SmallVec<[&Lane; 4]> = SmallVec::new();
+    let mut groups = 0;
     for (index, lane) in vreg.lanes.iter().enumerate().take(4) {
-        item.constrained |= lane.pinned.is_some();
-        item.start = item.start.min(lane.live.start().unwrap_or(Point::MAX));
-        item.end = item.end.max(lane.live.end().unwrap_or(0));
-        let group = leaders
-            .iter()
-            .position(|l| l.live == lane.live)
-            .unwrap_or_else(|| {
-                let from = segs.len() as u32;
-                segs.extend_from_slice(&lane.live.segs);
-                item.segs[leaders.len()] = (from, segs.len() as u32);
-                leaders.push(lane);
-                leaders.len() - 1
-            });
+        let live = lane.live.segs.as_slice();
+        if let (Some(first), Some(last)) = (live.first(), live.last()) {
+            item.start = item.start.min(first.0);
+            item.end = item.end.max(last.1);
+        }
+        let same = |&(from, to): &(u32, u32)| segs[from as usize..to as usize] == *live;
+        let known = item.segs[..groups].iter().position(same);
+        let group = known.unwrap_or_else(|| {
+            let from = segs.len() as u32;
+            segs.extend_from_slice(live);
+            item.segs[groups] = (from, segs.len() as u32);
+            groups += 1;
+            groups - 1
+        });
         item.group_of[index] = group as u8;
         item.group_lanes[group] += 1;
         if let Some(channel) = lane.pinned {
+            item.constrained = true;
             item.group_pins[group] |= 1 << channel;
             item.pins |= 1 << channel;
         }
     }
-    item.groups = leaders.len() as u8;
+    item.groups = groups as u8;
     item
 }
 

@@ -5,7 +5,7 @@ use tgsi::usage::{Pairing, pairing};
 use tgsi::{AddrReg, Dst, File, Imm, Index, Inst, Opcode, Program, Register, Shape, Src, XYZW};
 use tgsi_ir::layout::Step;
 use tgsi_ir::{MultiKind, RegRef, Slot};
-use tgsi_pack::lir::{Address, NONE, NodeId, Opnd, Ref, What};
+use tgsi_pack::lir::{Address, NONE, Node, NodeId, Opnd, Ref, What};
 use tgsi_pack::pack::PackId;
 
 use super::imms::{Request, pack, typed};
@@ -188,6 +188,7 @@ impl Printer<'_> {
     }
 
     /// Adds a source to the last instruction.
+    #[inline]
     fn source(&mut self, words: &Words, pairs: bool, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let src = self.operand(words, pairs, regs, None)?;
         self.insts.last_mut().expect("an instruction is open").srcs.push(src);
@@ -195,6 +196,7 @@ impl Printer<'_> {
     }
 
     /// The operand that reads these words; immediates are asked for and filled in later.
+    #[inline]
     fn operand(
         &mut self,
         words: &Words,
@@ -371,15 +373,19 @@ impl Printer<'_> {
         self.insts.push(inst);
         let wide_dst = info.dst_ty.is_wide();
         let any_wide = info.src_ty.iter().any(|t| t.is_wide());
-        let mut chans = [0u8; 4];
-        for (chan, &n) in chans.iter_mut().zip(&pack.nodes) {
-            *chan = self.channel(q, p.lir.nodes[n as usize].dst)?;
+        // Of each lane the channel and where its next source starts.
+        let mut lanes: SmallVec<[(u8, &Node, usize); 4]> = SmallVec::new();
+        for &n in &pack.nodes {
+            let node = &p.lir.nodes[n as usize];
+            lanes.push((self.channel(q, node.dst)?, node, node.first as usize));
         }
         for k in 0..first.sources as usize {
             let mut words: Words = [None; 4];
             let wide = info.src_ty[k].is_wide();
-            for (&n, chan) in pack.nodes.iter().zip(chans) {
-                let source = p.source(n, k);
+            for (chan, node, next) in &mut lanes {
+                let (chan, at) = (*chan, *next);
+                *next += node.lens[k] as usize;
+                let source = &p.lir.opnds[at..*next];
                 match info.shape {
                     Shape::Dot(_) => {
                         for (c, o) in source.iter().enumerate() {

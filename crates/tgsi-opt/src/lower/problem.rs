@@ -36,9 +36,12 @@ pub(super) fn build(
         }
         let Some(seated) = seat(p, class.webs(), &segs) else { continue };
         let webs = &seated.webs[..seated.count];
-        let lane = |&w: &u32| Lane { live: live(p, &segs, w), pinned: p.webs.pin[w as usize] };
+        let mut lanes = SmallVec::new();
+        for &w in webs {
+            lanes.push(Lane { live: live(p, &segs, w), pinned: p.webs.pin[w as usize] });
+        }
         vregs.push(VReg {
-            lanes: webs.iter().map(lane).collect(),
+            lanes,
             precise: webs.iter().any(|&w| precise.get(w as usize).is_some_and(|&x| x)),
             pair: seated.pair,
         });
@@ -146,6 +149,7 @@ fn seat(p: &Packing, webs: &[Ent], segs: &[Segs]) -> Option<Seated> {
 }
 
 /// When a web lives.
+#[inline]
 fn live(p: &Packing, segs: &[Segs], web: u32) -> LiveRange {
     let mut own = &segs[web as usize];
     if own.is_empty() {
