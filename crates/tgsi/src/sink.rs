@@ -66,6 +66,9 @@ impl Sink {
 
     /// The findings in the order of the text, with line and column when there is a text.
     pub(crate) fn finish(mut self, text: Option<&[u8]>) -> Vec<Diagnostic> {
+        if self.list.is_empty() {
+            return self.list;
+        }
         for (count, severity) in [
             (self.errors, Severity::Error),
             (self.warnings, Severity::Warning),

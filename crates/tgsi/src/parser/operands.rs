@@ -3,7 +3,7 @@
 use super::{Fail, Parsed, Parser};
 use crate::ast::{AddrReg, Dst, File, Index, Register, Span, Src, TexOffset, XYZW};
 use crate::codes;
-use crate::lexer::{Kind, Upper, word_length};
+use crate::lexer::{Kind, Upper};
 
 /// The channel of every letter of xyzw and rgba; 4 for all other bytes.
 pub(super) const CHANNEL: [u8; 256] = {
@@ -34,55 +34,7 @@ fn channels(word: &[u8]) -> Option<([u8; 4], usize)> {
     Some((all, word.len()))
 }
 
-/// A direct register and the letters behind it.
-struct Quick {
-    reg: Register,
-    channels: [u8; 4],
-    len: usize,
-}
-
 impl Parser<'_> {
-    /// Reads `FILE[12]` or `FILE[12].xyzw` written without blanks in upper case, which
-    /// nearly all operands are, byte by byte. Reads nothing and gives `None` otherwise.
-    fn quick(&mut self) -> Option<Quick> {
-        let (text, token) = (self.lexer.text(), self.lexer.token);
-        let rest = text.get(token.end as usize..)?.strip_prefix(b"[")?;
-        let file = File::from_bytes(self.lexer.bytes(token))?;
-        let (mut base, mut at) = (0, 0);
-        while let Some(digit) = rest
-            .get(at)
-            .map(|b| b.wrapping_sub(b'0'))
-            .filter(|d| *d < 10)
-        {
-            base = base * 10 + i32::from(digit);
-            at += 1;
-            if at > 8 {
-                return None;
-            }
-        }
-        if at == 0 || rest.get(at) != Some(&b']') {
-            return None;
-        }
-        at += 1;
-        let (mut all, mut len) = ([0; 4], 0);
-        if rest.get(at) == Some(&b'.') {
-            let letters = &rest[at + 1..];
-            (all, len) = channels(&letters[..word_length(letters)])?;
-            at += 1 + len;
-        }
-        let before = self.lexer;
-        self.lexer.resume(token.end as usize + 1 + at);
-        if matches!(self.lexer.token.kind, Kind::Punct(b'[' | b'(' | b'.')) {
-            self.lexer = before;
-            return None;
-        }
-        Some(Quick {
-            reg: Register::direct(file, base),
-            channels: all,
-            len,
-        })
-    }
-
     /// Whether the current token begins a register: a word with a bracket behind it.
     pub(super) fn at_register(&self) -> bool {
         self.lexer.token.kind == Kind::Word && self.lexer.next_byte() == Some(b'[')
@@ -94,7 +46,12 @@ impl Parser<'_> {
         if token.kind != Kind::Word {
             return self.fail(codes::NO_OPERAND, token.span(), "a register");
         }
-        let word = Upper::new(self.lexer.bytes(token));
+        let bytes = self.lexer.bytes(token);
+        if let Some(file) = File::from_bytes(bytes) {
+            self.lexer.advance();
+            return Ok(file);
+        }
+        let word = Upper::new(bytes);
         if let Some(file) = File::from_bytes(word.as_bytes()) {
             self.lexer.advance();
             return Ok(file);
@@ -170,19 +127,7 @@ impl Parser<'_> {
 
     /// A destination operand. `NULL[0].` has an empty mask.
     pub(super) fn dst(&mut self) -> Parsed<Dst> {
-        let (start, before) = (self.lexer.token.start, self.lexer);
-        if let Some(Quick { reg, channels, len }) = self.quick() {
-            let letters = &channels[..len];
-            if letters.windows(2).all(|w| w[0] < w[1]) {
-                let mask = letters.iter().fold(0, |mask, c| mask | 1 << c);
-                return Ok(Dst {
-                    reg,
-                    mask: if len == 0 { 0xf } else { mask },
-                    span: self.since(start),
-                });
-            }
-            self.lexer = before;
-        }
+        let start = self.lexer.token.start;
         let reg = self.register()?;
         let mask = if self.lexer.eat(b'.') {
             self.mask()?
@@ -231,7 +176,8 @@ impl Parser<'_> {
             // A minus inside the bars changes nothing.
             self.sign();
         }
-        let (reg, mut swizzle) = self.src_register()?;
+        let reg = self.register()?;
+        let mut swizzle = self.swizzle()?;
         if abs {
             self.expect(b'|', codes::BAD_BARS)?;
             let outer = self.swizzle()?;
@@ -251,20 +197,6 @@ impl Parser<'_> {
             neg,
             span: self.since(start),
         })
-    }
-
-    /// A register and its swizzle.
-    fn src_register(&mut self) -> Parsed<(Register, [u8; 4])> {
-        let before = self.lexer;
-        if let Some(Quick { reg, channels, len }) = self.quick() {
-            match len {
-                0 => return Ok((reg, XYZW)),
-                1 => return Ok((reg, [channels[0]; 4])),
-                4 => return Ok((reg, channels)),
-                _ => self.lexer = before,
-            }
-        }
-        Ok((self.register()?, self.swizzle()?))
     }
 
     /// Whether there is a minus; a plus is read and means nothing.
