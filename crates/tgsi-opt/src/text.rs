@@ -73,7 +73,11 @@ pub fn optimize_text_with(
 
 /// Whether the text may hold a comment, which no consumer can read.
 fn has_comment(text: &str) -> bool {
-    let any = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | matches!(b, b';' | b'#'));
+    let any = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(false, |any, b| any | matches!(b, b';' | b'#'))
+    };
     // Pieces without a way out in their middle are compared many bytes at a time.
     text.as_bytes().chunks(256).any(any)
 }
