@@ -286,7 +286,10 @@ impl fmt::Display for AllocError {
                  the limit is {limit}"
             ),
             AllocError::Useless { bound } => {
-                write!(f, "needs at least {bound} temporaries, more than are of use")
+                write!(
+                    f,
+                    "needs at least {bound} temporaries, more than are of use"
+                )
             }
             AllocError::MalformedLane { vreg, lane, fault } => {
                 write!(f, "virtual register {vreg}, lane {lane}: {fault}")

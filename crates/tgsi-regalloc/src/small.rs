@@ -63,7 +63,7 @@ impl Small {
         let scan = mode == Mode::InOrder && prepared.at_once;
         for (position, &index) in order.iter().enumerate() {
             let item = &prepared.items[index as usize];
-            let one_set = item.groups == 1 || (scan);
+            let one_set = scan || item.groups == 1;
             let sets = self.sets(prepared, item, scan, one_set);
             let fit = self.best_fit(item, &sets, one_set, separate);
             let temp = match fit {
@@ -185,8 +185,8 @@ fn fits(item: &Item, sets: &Sets, one_set: bool, shift: u32) -> bool {
     // channels among them as lanes.
     let mut open = [0u8; 16];
     let mut lanes = [0u8; 16];
-    for group in 0..usize::from(item.groups) {
-        let free = !(sets[group] >> shift) as u8 & 0xf;
+    for (group, set) in sets.iter().enumerate().take(item.groups.into()) {
+        let free = !(set >> shift) as u8 & 0xf;
         let pins = item.group_pins[group];
         if pins & !free != 0 {
             return false;

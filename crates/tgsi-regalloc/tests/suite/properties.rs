@@ -81,6 +81,7 @@ fn random_programs_pass_the_checker() {
         let problem = program.problem();
         let options = Options {
             restarts: [0, 4, 32][round % 3],
+            useful: None,
             separate_precise: rng.chance(30),
             seed: round as u64,
             limit: None,
