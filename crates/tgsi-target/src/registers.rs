@@ -100,9 +100,10 @@ impl<'a> Registers<'a> {
     }
 
     /// Walks over one instruction.
-    #[inline]
+    // Its callers are loops over all instructions with next to nothing else in them.
+    #[inline(always)]
     pub(crate) fn step(&mut self, inst: &Inst, class: Class) {
-        let kill = is_kill(inst.op);
+        let kill = class == Class::Effect && is_kill(inst.op);
         if (class == Class::Tex || kill) && self.starts(inst, kill) {
             self.indirection += 1;
         }
@@ -114,8 +115,8 @@ impl<'a> Registers<'a> {
         for dst in &inst.dsts {
             self.operand(&dst.reg, arithmetic, !kill);
         }
-        for offset in &inst.offsets {
-            self.name(&offset.reg);
+        if !inst.offsets.is_empty() {
+            inst.offsets.iter().for_each(|o| self.name(&o.reg));
         }
     }
 
