@@ -27,7 +27,15 @@ pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
     }
-    let mut run = Run { options, observer, times: Vec::new(), round: 0, fuel: options.fuel, input: program };
+    let mut run = Run {
+        options,
+        observer,
+        times: Vec::new(),
+        round: 0,
+        fuel: options.fuel,
+        input: program,
+        whole_outputs: whole_outputs(program, options),
+    };
     let rounds = if options.level >= Level::O2 && options.passes.is_none() { MAX_ROUNDS } else { 1 };
     let mut cost = Cost::of(program, &before, &options.target);
     let mut best: Option<Candidate> = None;
@@ -79,6 +87,25 @@ impl Outcome {
     }
 }
 
+/// Outputs of which virglrenderer's hosts want all channels in one write: clip distances, and
+/// colours of stages before the rasteriser.
+fn whole_outputs(program: &Program, options: &Options) -> Vec<i32> {
+    let mut out = Vec::new();
+    if !options.target.virgl || program.stage == tgsi::Stage::Frag {
+        return out;
+    }
+    for item in &program.header {
+        let tgsi::Item::Decl(d) = item else { continue };
+        let name = d.semantic.as_ref().map_or("", |s| &*s.name);
+        if d.file == tgsi::File::Out
+            && matches!(name, "COLOR" | "BCOLOR" | "CLIPDIST" | "CLIPVERTEX")
+        {
+            out.extend(d.first..=d.last.min(d.first.saturating_add(64)));
+        }
+    }
+    out
+}
+
 /// Every pass, in the order of the registry.
 pub fn passes() -> &'static [PassInfo] {
     use std::sync::LazyLock;
@@ -103,6 +130,8 @@ struct Run<'a, 'o> {
     round: u32,
     fuel: Option<u64>,
     input: &'a Program,
+    /// Outputs that the target wants written whole.
+    whole_outputs: Vec<i32>,
 }
 
 impl Run<'_, '_> {
@@ -136,15 +165,20 @@ impl Run<'_, '_> {
         f = self.clean(f)?;
         let (lir, l, w) = self.timed("place", |s| {
             let l = layout(&f);
-            let mut lir = lir::build(&f, &l);
-            let options = WebOptions { no_int_outputs: s.options.target.virgl, keep_copies: false };
+            let mut lir = lir::build(&f, &l, !s.options.target.virgl);
+            let options = WebOptions {
+                no_int_outputs: s.options.target.virgl,
+                keep_copies: false,
+                whole_outputs: &s.whole_outputs,
+            };
             let w = webs(&lir, &l, options);
             settle_undefined(&mut lir, &w);
             (lir, l, w)
         });
         let mut best: Option<Candidate> = None;
         let mut failed = None;
-        for options in self.pack_options(program) {
+        let whole = self.whole_outputs.clone();
+        for options in self.pack_options(program, &whole) {
             let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             if too_long(least_instructions(&l, &p), &bound) {
@@ -249,8 +283,9 @@ impl Run<'_, '_> {
         }
     }
 
-    fn pack_options(&self, program: &Program) -> Vec<PackOptions> {
+    fn pack_options<'w>(&self, program: &Program, whole_outputs: &'w [i32]) -> Vec<PackOptions<'w>> {
         let base = PackOptions {
+            whole_outputs,
             seed: 0,
             merge: true,
             reach: u32::MAX,

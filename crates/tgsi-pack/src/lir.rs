@@ -295,12 +295,15 @@ pub fn packs(op: Opcode) -> bool {
 }
 
 /// Builds the nodes of a placed function.
-pub fn build(f: &Function, l: &Layout) -> Lir {
+///
+/// With `integer_negation` an operand may hold the two's complement of an integer.
+pub fn build(f: &Function, l: &Layout, integer_negation: bool) -> Lir {
     let n = f.values.len();
     let items = l.blocks.iter().map(|b| b.items.len()).sum();
     let mut b = Build {
         f,
         l,
+        integer_negation,
         lir: Lir {
             nodes: Vec::with_capacity(items),
             opnds: Vec::with_capacity(2 * items),
@@ -336,6 +339,8 @@ struct Build<'a> {
     f: &'a Function,
     l: &'a Layout,
     lir: Lir,
+    /// Whether an operand may hold `-x` of an integer.
+    integer_negation: bool,
     /// First stored word of each value.
     ent: Vec<Ent>,
     uses: Vec<u32>,
@@ -550,7 +555,7 @@ impl Build<'_> {
     fn need_modified(&mut self, v: Value, ty: Ty, modifiers: bool) {
         let d = &self.f.values[v];
         let folds = match d.op {
-            VOp::INeg => modifiers && matches!(ty, Ty::I | Ty::U),
+            VOp::INeg => self.integer_negation && modifiers && matches!(ty, Ty::I | Ty::U),
             _ => modifiers && ty.is_float_modifier(),
         };
         if !folds {

@@ -39,6 +39,8 @@ pub struct Pack {
     pub dead: bool,
     /// Reference position of the first lane.
     pub pos: u32,
+    /// Its lanes stay together: an output that is written whole.
+    pub rigid: bool,
 }
 
 /// What a register class is.
@@ -61,7 +63,6 @@ pub struct Class {
 
 impl Class {
     /// Its webs, in the order they joined.
-    #[inline]
     pub fn webs(&self) -> &[u32] {
         &self.seats[..self.count as usize]
     }
@@ -69,7 +70,9 @@ impl Class {
 
 /// Options of one packing run.
 #[derive(Clone, Copy, Debug)]
-pub struct PackOptions {
+pub struct PackOptions<'a> {
+    /// Output registers that are written whole, by one copy.
+    pub whole_outputs: &'a [i32],
     /// Perturbs priorities; 0 = none.
     pub seed: u64,
     /// Merge packs across source instructions.
@@ -115,6 +118,8 @@ pub struct Packing {
     log: Vec<(u32, u32, u8)>,
     /// Pack of each node.
     pub pack_of: Vec<PackId>,
+    /// Packs obey what virglrenderer takes; see [`PackOptions::virgl`].
+    virgl: bool,
     /// Dependences inside blocks: predecessors of each node.
     pub preds: Vec<SmallVec<[NodeId; 4]>>,
     /// Operands that read an indexed register, by block and register.
@@ -124,7 +129,13 @@ pub struct Packing {
 }
 
 /// Packs a program.
-pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &PackOptions) -> Packing {
+pub fn pack(
+    f: &Function,
+    layout: &Layout,
+    lir: &Lir,
+    webs: &Webs,
+    options: &PackOptions<'_>,
+) -> Packing {
     let mut p = Packing {
         lir: lir.clone(),
         webs: webs.clone(),
@@ -135,13 +146,14 @@ pub fn pack(f: &Function, layout: &Layout, lir: &Lir, webs: &Webs, options: &Pac
         log: Vec::new(),
         pack_of: vec![NONE; lir.nodes.len()],
         preds: Vec::new(),
+        virgl: options.virgl,
         indexed: FxHashMap::default(),
         copies: FxHashMap::default(),
     };
     for e in 0..lir.ents {
         p.add_class(e);
     }
-    p.edge_copies();
+    p.edge_copies(options.whole_outputs);
     p.initial();
     p.count_indexed();
     p.constrain(f, options);
@@ -162,11 +174,14 @@ impl Packing {
             None => Kind::Temp,
         };
         self.parent.push(e);
-        self.classes.push(Class { seats: [e, 0, 0, 0], count: 1, kind });
+        self.classes.push(Class {
+            seats: [e, 0, 0, 0],
+            count: 1,
+            kind,
+        });
     }
 
     /// The class of a word.
-    #[inline]
     pub fn class(&self, e: Ent) -> u32 {
         let mut c = self.webs.find(e);
         while self.parent[c as usize] != c {
@@ -190,8 +205,9 @@ impl Packing {
         if webs.len() > 4 {
             return false;
         }
-        let plain =
-            webs.iter().all(|&w| self.webs.pin[w as usize].is_none() && self.webs.partner[w as usize] == NONE);
+        let plain = webs
+            .iter()
+            .all(|&w| self.webs.pin[w as usize].is_none() && self.webs.partner[w as usize] == NONE);
         plain || self.seat(webs, 0, 0, &mut [0; 4])
     }
 
@@ -201,7 +217,11 @@ impl Packing {
             return true;
         };
         let partner = self.webs.partner[w as usize];
-        let partner = if partner == NONE { NONE } else { self.webs.find(partner) };
+        let partner = if partner == NONE {
+            NONE
+        } else {
+            self.webs.find(partner)
+        };
         for c in 0..4u8 {
             if taken >> c & 1 != 0 || self.webs.pin[w as usize].is_some_and(|p| p != c) {
                 continue;
@@ -305,11 +325,13 @@ impl Packing {
 
     /// The words of source `k` of each lane of a pack.
     fn slot(&self, pack: &Pack, k: usize) -> SmallVec<[Opnd; 8]> {
-        pack.nodes.iter().flat_map(|&n| self.source(n, k).iter().copied()).collect()
+        pack.nodes
+            .iter()
+            .flat_map(|&n| self.source(n, k).iter().copied())
+            .collect()
     }
 
     /// The words of source `k` of a node.
-    #[inline]
     pub fn source(&self, n: NodeId, k: usize) -> &[Opnd] {
         let node = &self.lir.nodes[n as usize];
         let at = node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>();
@@ -330,6 +352,7 @@ impl Packing {
             store: NONE,
             dead: false,
             pos,
+            rigid: false,
         });
         id
     }
@@ -360,7 +383,8 @@ impl Packing {
     fn packable(&self, n: NodeId) -> bool {
         let node = &self.lir.nodes[n as usize];
         match node.what {
-            What::Alu(op) => packs(op) && !narrows(op),
+            // virglrenderer has no 64-bit vectors.
+            What::Alu(op) => packs(op) && !narrows(op) && !(self.virgl && node.dst_count > 1),
             What::Multi(_) => false,
         }
     }
@@ -388,8 +412,20 @@ impl Packing {
     /// What must agree for two nodes to share an instruction.
     pub fn key(&self, n: NodeId) -> u64 {
         let node = &self.lir.nodes[n as usize];
-        let What::Alu(op) = node.what else { return u64::MAX };
+        let What::Alu(op) = node.what else {
+            return u64::MAX;
+        };
         let mut key = (op as u64) << 16 | u64::from(node.sat) << 15 | u64::from(node.precise) << 14;
+        if self.virgl && matches!(op, Opcode::Ubfe | Opcode::Ibfe | Opcode::Bfi) {
+            // Only the first lane's offset and size are read there.
+            use std::hash::{Hash, Hasher};
+            let mut h = rustc_hash::FxHasher::default();
+            for k in 1..node.sources as usize {
+                let o = self.source(n, k)[0];
+                (o.r, o.neg).hash(&mut h);
+            }
+            key |= h.finish() << 32;
+        }
         for k in 0..node.sources as usize {
             let o = self.source(n, k)[0];
             if !matches!(o.r, Ref::Undef(_)) {
@@ -412,8 +448,35 @@ pub fn commutes(op: Opcode) -> bool {
     use Opcode::*;
     matches!(
         op,
-        Add | Mul | Mad | Fma | And | Or | Xor | Uadd | Umul | Umad | Umax | Umin | Imax | Imin | Useq | Usne
-            | Fseq | Fsne | Seq | Sne | ImulHi | UmulHi | Dadd | Dmul | Dmad | U64add | U64mul | U64min | U64max
-            | I64min | I64max
+        Add | Mul
+            | Mad
+            | Fma
+            | And
+            | Or
+            | Xor
+            | Uadd
+            | Umul
+            | Umad
+            | Umax
+            | Umin
+            | Imax
+            | Imin
+            | Useq
+            | Usne
+            | Fseq
+            | Fsne
+            | Seq
+            | Sne
+            | ImulHi
+            | UmulHi
+            | Dadd
+            | Dmul
+            | Dmad
+            | U64add
+            | U64mul
+            | U64min
+            | U64max
+            | I64min
+            | I64max
     )
 }

@@ -1,8 +1,8 @@
 //! Order of the packs of each block.
 
-use smallvec::SmallVec;
 use crate::lir::{NONE, Ref};
 use crate::pack::{Kind, PackId, Packing};
+use smallvec::SmallVec;
 
 /// What the order tries to keep low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,14 @@ impl<'a> Scheduler<'a> {
     /// Collects the dependences.
     pub fn new(p: &'a Packing) -> Scheduler<'a> {
         let mut index = vec![u32::MAX; p.packs.len()];
-        let graphs = (0..p.blocks.len()).map(|b| graph(p, b, &mut index)).collect();
-        Scheduler { p, graphs, left: vec![0; p.lir.ents as usize] }
+        let graphs = (0..p.blocks.len())
+            .map(|b| graph(p, b, &mut index))
+            .collect();
+        Scheduler {
+            p,
+            graphs,
+            left: vec![0; p.lir.ents as usize],
+        }
     }
 
     /// The packs of each block in order.
@@ -68,7 +74,11 @@ impl<'a> Scheduler<'a> {
 }
 
 fn graph(p: &Packing, b: usize, index: &mut [u32]) -> Graph {
-    let packs: Vec<PackId> = p.blocks[b].iter().copied().filter(|&q| !p.packs[q as usize].dead).collect();
+    let packs: Vec<PackId> = p.blocks[b]
+        .iter()
+        .copied()
+        .filter(|&q| !p.packs[q as usize].dead)
+        .collect();
     let n = packs.len();
     for (i, &q) in packs.iter().enumerate() {
         index[q as usize] = i as u32;
@@ -91,7 +101,11 @@ fn graph(p: &Packing, b: usize, index: &mut [u32]) -> Graph {
     for i in 0..n {
         let pack = &p.packs[g.packs[i] as usize];
         let mut preds: SmallVec<[u32; 8]> = SmallVec::new();
-        for &m in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
+        for &m in pack
+            .nodes
+            .iter()
+            .chain((pack.store != NONE).then_some(&pack.store))
+        {
             let node = &p.lir.nodes[m as usize];
             g.rank[i] = g.rank[i].max(node.pos);
             for &d in &p.preds[m as usize] {
@@ -151,10 +165,16 @@ fn forward(g: &Graph, left: &mut [u32], pressure: bool) -> Vec<PackId> {
             let mut best_cost = i32::MAX;
             for k in (ready.len().saturating_sub(READY)..ready.len()).rev() {
                 let i = ready[k] as usize;
-                let dies = g.reads[i].iter().filter(|&&w| w & LIVES_ON == 0 && left[w as usize] == 1).count() as i32;
+                let dies = g.reads[i]
+                    .iter()
+                    .filter(|&&w| w & LIVES_ON == 0 && left[w as usize] == 1)
+                    .count() as i32;
                 let kept = |w: &u32| g.reads[i].iter().any(|r| r & !LIVES_ON == *w);
                 let born = g.writes[i].iter().filter(|w| !kept(w)).count() as i32;
-                let loads = g.addresses[i].iter().filter(|a| !address.contains(a)).count() as i32;
+                let loads = g.addresses[i]
+                    .iter()
+                    .filter(|a| !address.contains(a))
+                    .count() as i32;
                 let cost = born - dies + 2 * loads;
                 if cost < best_cost {
                     best_cost = cost;
@@ -204,9 +224,15 @@ fn late(g: &Graph, live: &mut [u32]) -> Vec<PackId> {
         for k in (ready.len().saturating_sub(READY)..ready.len()).rev() {
             let i = ready[k] as usize;
             // Going backwards, reads are born and writes die.
-            let born = g.reads[i].iter().filter(|&&w| w & LIVES_ON == 0 && live[w as usize] == 0).count() as i32;
+            let born = g.reads[i]
+                .iter()
+                .filter(|&&w| w & LIVES_ON == 0 && live[w as usize] == 0)
+                .count() as i32;
             let kept = |w: &u32| g.reads[i].iter().any(|r| r & !LIVES_ON == *w);
-            let dies = g.writes[i].iter().filter(|w| live[**w as usize] != 0 && !kept(w)).count() as i32;
+            let dies = g.writes[i]
+                .iter()
+                .filter(|w| live[**w as usize] != 0 && !kept(w))
+                .count() as i32;
             if born - dies < best_cost {
                 best_cost = born - dies;
                 best = k;
@@ -242,7 +268,11 @@ fn late(g: &Graph, live: &mut [u32]) -> Vec<PackId> {
 fn addresses(p: &Packing, q: PackId) -> SmallVec<[u32; 2]> {
     let mut out = SmallVec::new();
     let pack = &p.packs[q as usize];
-    for &m in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
+    for &m in pack
+        .nodes
+        .iter()
+        .chain((pack.store != NONE).then_some(&pack.store))
+    {
         let node = &p.lir.nodes[m as usize];
         let mut note = |r: Ref| {
             if let Ref::Ent(e) = r

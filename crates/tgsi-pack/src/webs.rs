@@ -107,7 +107,9 @@ impl Webs {
 
 /// Limits on what may be merged.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WebOptions {
+pub struct WebOptions<'a> {
+    /// Output registers that are written whole, by one copy.
+    pub whole_outputs: &'a [i32],
     /// Integer results may not be written to outputs.
     pub no_int_outputs: bool,
     /// Keep every copy: for measuring.
@@ -115,7 +117,7 @@ pub struct WebOptions {
 }
 
 /// Builds the webs of a program.
-pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions) -> Webs {
+pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions<'_>) -> Webs {
     let n = lir.ents as usize;
     let mut w = Webs {
         parent: (0..n as u32).collect(),
@@ -238,7 +240,7 @@ fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     segs
 }
 
-fn coalesce(lir: &Lir, layout: &Layout, options: WebOptions, w: &mut Webs) {
+fn coalesce(lir: &Lir, layout: &Layout, options: WebOptions<'_>, w: &mut Webs) {
     if lir.blocks.iter().all(|b| b.moves.is_empty()) {
         return;
     }
@@ -343,12 +345,15 @@ impl<'a> Outputs<'a> {
 
     /// Joins what can be joined. An output that several edges set is tried again as long as
     /// anything was joined since its last round.
-    fn join(&mut self, options: WebOptions, w: &mut Webs) {
+    fn join(&mut self, options: WebOptions<'_>, w: &mut Webs) {
         let mut joined = 1u32;
         let mut settled = vec![0u32; self.lir.ents as usize];
         for i in 0..self.escapes.len() {
             let dst = self.escapes[i].1;
             let Some(out) = self.lir.output[dst as usize] else { continue };
+            if options.whole_outputs.contains(&out.0) {
+                continue;
+            }
             if settled[dst as usize] == joined {
                 continue;
             }
@@ -368,7 +373,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Whether an output may be the register of a web: nothing else needs the web's value.
-    fn fits(&self, options: WebOptions, w: &Webs, web: u32, dst: Ent, out: (i32, u8)) -> bool {
+    fn fits(&self, options: WebOptions<'_>, w: &Webs, web: u32, dst: Ent, out: (i32, u8)) -> bool {
         if w.read[web as usize] || w.out[web as usize].is_some() {
             return false;
         }

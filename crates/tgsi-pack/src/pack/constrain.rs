@@ -10,12 +10,17 @@ use crate::lir::{Ent, NONE, Node, NodeId, Opnd, Ref, What};
 
 impl Packing {
     /// Makes MOV nodes of the edge copies that did not vanish, swaps broken by a word between.
-    pub(super) fn edge_copies(&mut self) {
+    pub(super) fn edge_copies(&mut self, whole: &[i32]) {
         for b in 0..self.lir.blocks.len() {
             let mut moves: Vec<(Ent, Ref)> = Vec::new();
             for m in &self.lir.blocks[b].moves {
-                let same = matches!(m.src, Ref::Ent(s) if self.webs.find(s) == self.webs.find(m.dst));
-                if !same && !matches!(m.src, Ref::Undef(_)) {
+                let same =
+                    matches!(m.src, Ref::Ent(s) if self.webs.find(s) == self.webs.find(m.dst));
+                let whole = self.lir.output[m.dst as usize].is_some_and(|o| whole.contains(&o.0));
+                if matches!(m.src, Ref::Undef(_)) && whole {
+                    // Any word completes the register.
+                    moves.push((m.dst, Ref::Imm(0)));
+                } else if !same && !matches!(m.src, Ref::Undef(_)) {
                     moves.push((m.dst, m.src));
                 }
             }
@@ -24,10 +29,15 @@ impl Packing {
             }
             let end = self.lir.blocks[b].end;
             let like = self.lir.blocks[b].nodes.last().copied();
-            let like = like.map_or(Node::blank(What::Alu(Opcode::Mov)), |n| self.lir.nodes[n as usize]);
+            let like = like.map_or(Node::blank(What::Alu(Opcode::Mov)), |n| {
+                self.lir.nodes[n as usize]
+            });
             // Who writes each web.
-            let writer: FxHashMap<u32, usize> =
-                moves.iter().enumerate().map(|(i, m)| (self.webs.find(m.0), i)).collect();
+            let writer: FxHashMap<u32, usize> = moves
+                .iter()
+                .enumerate()
+                .map(|(i, m)| (self.webs.find(m.0), i))
+                .collect();
             let mut broken = vec![false; moves.len()];
             for i in 0..moves.len() {
                 // Follow "my source is overwritten by" until it ends or comes back. The way may
@@ -39,8 +49,12 @@ impl Packing {
                         break false;
                     }
                     steps += 1;
-                    let Ref::Ent(s) = moves[at].1 else { break false };
-                    let Some(&next) = writer.get(&self.webs.find(s)) else { break false };
+                    let Ref::Ent(s) = moves[at].1 else {
+                        break false;
+                    };
+                    let Some(&next) = writer.get(&self.webs.find(s)) else {
+                        break false;
+                    };
                     if broken[next] {
                         break false;
                     }
@@ -68,6 +82,81 @@ impl Packing {
                 let id = self.add_node(node, &[plain(src)]);
                 self.blocks[b].push(self.pack_of[id as usize]);
             }
+            self.join_whole(b, whole);
+        }
+    }
+
+    /// Makes one pack of the copies to each output that is written whole.
+    fn join_whole(&mut self, b: usize, whole: &[i32]) {
+        for &reg in whole {
+            let list: SmallVec<[PackId; 4]> = self.blocks[b]
+                .iter()
+                .copied()
+                .filter(|&p| {
+                    let n = self.packs[p as usize].nodes[0];
+                    let dst = self.lir.nodes[n as usize].dst;
+                    self.lir
+                        .output
+                        .get(dst as usize)
+                        .copied()
+                        .flatten()
+                        .is_some_and(|o| o.0 == reg)
+                })
+                .collect();
+            let Some((&first, rest)) = list.split_first() else {
+                continue;
+            };
+            self.packs[first as usize].rigid = true;
+            for &q in rest {
+                let n = self.packs[q as usize].nodes[0];
+                self.packs[first as usize].nodes.push(n);
+                self.pack_of[n as usize] = first;
+                self.packs[q as usize].nodes.clear();
+                self.packs[q as usize].dead = true;
+            }
+            self.blocks[b].retain(|p| !rest.contains(p));
+        }
+    }
+
+    /// Brings the words of a rigid pack into one register.
+    fn gather_lanes(&mut self, p: PackId) {
+        let nodes = self.packs[p as usize].nodes.clone();
+        let words = self.slot(&self.packs[p as usize], 0);
+        let mut hosts: SmallVec<[Option<u32>; 2]> = SmallVec::new();
+        hosts.extend(self.host(&words).map(Some));
+        hosts.push(None);
+        for host in hosts {
+            let mark = self.log.len();
+            let mut class = host;
+            let mut made: SmallVec<[(usize, Ent); 4]> = SmallVec::new();
+            let mut ok = true;
+            for (i, o) in words.iter().enumerate() {
+                if class.is_some_and(|c| self.home(o.r) == Home::Class(self.class_root(c)))
+                    && !o.neg
+                    && !o.abs
+                {
+                    continue;
+                }
+                let e = self.fresh(NONE, i as u8);
+                let c = self.class(e);
+                let root = class.map(|c| self.class_root(c));
+                ok = ok && root.is_none_or(|h| self.unite(h, c));
+                class = Some(root.unwrap_or(c));
+                made.push((i, e));
+            }
+            if !ok {
+                self.undo(mark);
+                continue;
+            }
+            for (i, e) in made {
+                let node = self.lir.nodes[nodes[i] as usize];
+                let mov = self.mov(node.block, node.pos - 1, e, &node);
+                let id = self.add_node(mov, &[Opnd { pos: 0, ..words[i] }]);
+                self.lir.def[e as usize] = id;
+                self.blocks[node.block as usize].push(self.pack_of[id as usize]);
+                self.lir.opnds[node.first as usize] = plain(Ref::Ent(e));
+            }
+            return;
         }
     }
 
@@ -97,6 +186,7 @@ impl Packing {
                     store: NONE,
                     dead: false,
                     pos: self.lir.nodes[n as usize].pos,
+                    rigid: false,
                 });
             }
             // Edge copies stand behind everything.
@@ -125,7 +215,7 @@ impl Packing {
     }
 
     /// Unites classes as packs, whole instructions and operands demand.
-    pub(super) fn constrain(&mut self, f: &Function, options: &PackOptions) {
+    pub(super) fn constrain(&mut self, f: &Function, options: &PackOptions<'_>) {
         for e in 0..self.lir.ents {
             let w = self.webs.find(e);
             let partner = self.webs.partner[w as usize];
@@ -179,7 +269,10 @@ impl Packing {
                 }
                 node.dsts().map(Ref::Ent).collect()
             } else {
-                node.results().filter(|x| x.1 / 4 == d).map(|x| Ref::Ent(x.0)).collect()
+                node.results()
+                    .filter(|x| x.1 / 4 == d)
+                    .map(|x| Ref::Ent(x.0))
+                    .collect()
             };
             let mut webs: SmallVec<[u32; 4]> = words.iter().map(|r| self.home_web(*r)).collect();
             let count = webs.len();
@@ -277,7 +370,11 @@ impl Packing {
         }
         let (block, store) = (self.packs[p as usize].block, self.packs[p as usize].store);
         for (i, g) in groups.into_iter().enumerate() {
-            let pos = g.iter().map(|&n| self.lir.nodes[n as usize].pos).min().unwrap_or(0);
+            let pos = g
+                .iter()
+                .map(|&n| self.lir.nodes[n as usize].pos)
+                .min()
+                .unwrap_or(0);
             if i == 0 {
                 self.packs[p as usize].nodes = g;
                 self.packs[p as usize].pos = pos;
@@ -287,7 +384,14 @@ impl Packing {
             for &n in &g {
                 self.pack_of[n as usize] = id;
             }
-            self.packs.push(Pack { block, nodes: g, store, dead: false, pos });
+            self.packs.push(Pack {
+                block,
+                nodes: g,
+                store,
+                dead: false,
+                pos,
+                rigid: false,
+            });
             self.blocks[block as usize].push(id);
         }
     }
@@ -316,7 +420,7 @@ impl Packing {
 
     /// Copies indexed registers where a node would need more addresses than there are, or where
     /// many operands read the same one.
-    fn limit_addresses(&mut self, n: NodeId, options: &PackOptions) {
+    fn limit_addresses(&mut self, n: NodeId, options: &PackOptions<'_>) {
         let node = self.lir.nodes[n as usize];
         let mut held: SmallVec<[crate::lir::Address; 4]> = SmallVec::new();
         for a in self.lir.node_addrs(&node) {
@@ -326,21 +430,32 @@ impl Packing {
         }
         let moves = matches!(node.what, What::Alu(Opcode::Mov)) && !node.sat;
         for k in 0..node.sources as usize {
-            let Some(x) = self.indexed_ext(n, k) else { continue };
+            let Some(x) = self.indexed_ext(n, k) else {
+                continue;
+            };
             let addrs = self.lir.exts[x as usize].addrs.clone();
             let new = addrs.iter().filter(|a| !held.contains(a)).count();
-            let often = self.indexed.get(&(node.block, x)).is_some_and(|&c| c > options.indexed_reads);
+            let often = self
+                .indexed
+                .get(&(node.block, x))
+                .is_some_and(|&c| c > options.indexed_reads);
             if held.len() + new > options.addresses as usize || often && !moves {
-                let pair = node.lens[k] == 2 && matches!(node.what, What::Alu(op) if !matches!(op.info().shape, Shape::Dot(_)));
+                let pair = node.lens[k] == 2
+                    && matches!(node.what, What::Alu(op) if !matches!(op.info().shape, Shape::Dot(_)));
                 self.gather(n, k, pair);
             } else {
-                held.extend(addrs.into_iter().filter(|a| !held.contains(a)).collect::<SmallVec<[_; 2]>>());
+                held.extend(
+                    addrs
+                        .into_iter()
+                        .filter(|a| !held.contains(a))
+                        .collect::<SmallVec<[_; 2]>>(),
+                );
             }
         }
     }
 
     /// Operands that must stand in one register whatever it costs.
-    fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions) {
+    fn demand(&mut self, f: &Function, n: NodeId, options: &PackOptions<'_>) {
         if !self.indexed.is_empty() {
             self.limit_addresses(n, options);
         }
@@ -358,8 +473,13 @@ impl Packing {
                 continue;
             }
             let pair = !vector && words.len() == 2 || wide_whole && words.len().is_multiple_of(2);
-            let uniform = words.iter().all(|o| (o.neg, o.abs) == (words[0].neg, words[0].abs) || is_wild(o));
-            let mut fits = uniform && self.unite_refs(&words.iter().map(|o| o.r).collect::<SmallVec<[Ref; 4]>>()).is_some();
+            let uniform = words
+                .iter()
+                .all(|o| (o.neg, o.abs) == (words[0].neg, words[0].abs) || is_wild(o));
+            let mut fits = uniform
+                && self
+                    .unite_refs(&words.iter().map(|o| o.r).collect::<SmallVec<[Ref; 4]>>())
+                    .is_some();
             if fits && pair {
                 fits = words.chunks(2).all(|w| self.pair_fits(w[0].r, w[1].r));
             }
@@ -423,7 +543,10 @@ impl Packing {
             if let Home::Class(c) = self.home(o.r)
                 && self.classes[c as usize].kind == Kind::Temp
             {
-                let count = words.iter().filter(|x| !x.neg && !x.abs && self.home(x.r) == Home::Class(c)).count();
+                let count = words
+                    .iter()
+                    .filter(|x| !x.neg && !x.abs && self.home(x.r) == Home::Class(c))
+                    .count();
                 if best.is_none_or(|b| count > b.0) {
                     best = Some((count, c));
                 }
@@ -455,7 +578,11 @@ impl Packing {
             }
             let plain_word = !o.neg && !o.abs;
             // A copy made for another operand serves here too.
-            let old = self.copies.get(&(node.block, o.r)).cloned().unwrap_or_default();
+            let old = self
+                .copies
+                .get(&(node.block, o.r))
+                .cloned()
+                .unwrap_or_default();
             let mut reused = None;
             if plain_word && !pair && reuse {
                 for e in old {
@@ -516,10 +643,17 @@ impl Packing {
             let copy = if pair {
                 made.get(i).copied()
             } else {
-                made.iter().copied().find(|x| x.0.r == o.r && x.0.neg == o.neg && x.0.abs == o.abs)
+                made.iter()
+                    .copied()
+                    .find(|x| x.0.r == o.r && x.0.neg == o.neg && x.0.abs == o.abs)
             };
             if let Some((_, e)) = copy {
-                self.lir.opnds[first + i] = Opnd { r: Ref::Ent(e), neg: false, abs: false, pos: o.pos };
+                self.lir.opnds[first + i] = Opnd {
+                    r: Ref::Ent(e),
+                    neg: false,
+                    abs: false,
+                    pos: o.pos,
+                };
             }
         }
         true
@@ -573,10 +707,14 @@ impl Packing {
         if self.unite_slot(at, k) {
             return;
         }
+        if self.packs[at as usize].rigid {
+            return self.gather_lanes(at);
+        }
         self.regroup(at, |s, group, b| {
             // The whole group: an undefined word goes with anything, and hides what the others are.
             let lanes = group.iter().copied().chain([b]);
-            let words: SmallVec<[Ref; 8]> = lanes.flat_map(|a| s.source(a, k)).map(|o| o.r).collect();
+            let words: SmallVec<[Ref; 8]> =
+                lanes.flat_map(|a| s.source(a, k)).map(|o| o.r).collect();
             s.unite_refs(&words).is_some()
         });
     }
@@ -593,7 +731,12 @@ struct Site {
 
 /// An operand without modifiers.
 pub(super) fn plain(r: Ref) -> Opnd {
-    Opnd { r, neg: false, abs: false, pos: 0 }
+    Opnd {
+        r,
+        neg: false,
+        abs: false,
+        pos: 0,
+    }
 }
 
 fn is_wild(o: &Opnd) -> bool {
@@ -602,5 +745,7 @@ fn is_wild(o: &Opnd) -> bool {
 
 /// Texture coordinates of virglrenderer's old hosts may not be immediates.
 fn takes_no_immediate(op: Opcode, source: usize) -> bool {
-    op.info().shape == Shape::Tex && source == 0 && !matches!(op, Opcode::Txf | Opcode::Txq | Opcode::TxfLz)
+    op.info().shape == Shape::Tex
+        && source == 0
+        && !matches!(op, Opcode::Txf | Opcode::Txq | Opcode::TxfLz)
 }

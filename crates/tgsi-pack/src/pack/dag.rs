@@ -48,7 +48,9 @@ impl Packing {
 
     /// The memory register a node reads or writes itself.
     fn memory(&self, f: &Function, n: NodeId) -> Option<tgsi::Register> {
-        let What::Multi(v) = self.lir.nodes[n as usize].what else { return None };
+        let What::Multi(v) = self.lir.nodes[n as usize].what else {
+            return None;
+        };
         let m = f.as_multi(v)?;
         match m.kind {
             MultiKind::Store => Some(m.inst.dsts[0].reg),
@@ -87,11 +89,22 @@ impl Packing {
     /// Computes [`Packing::preds`] for every block.
     pub(super) fn dependences(&mut self, f: &Function) {
         self.preds = (0..self.lir.nodes.len()).map(|_| SmallVec::new()).collect();
-        let memory = self.lir.nodes.iter().enumerate().any(|(n, _)| {
-            !matches!(self.touch(f, n as NodeId), Touch::Nothing | Touch::Quad)
-        }) || self.lir.exts.iter().any(|x| x.load != NONE);
+        let memory = self
+            .lir
+            .nodes
+            .iter()
+            .enumerate()
+            .any(|(n, _)| !matches!(self.touch(f, n as NodeId), Touch::Nothing | Touch::Quad))
+            || self.lir.exts.iter().any(|x| x.load != NONE);
         let mut flow = Flow {
-            states: vec![State { block: NONE, def: NONE, readers: NONE }; self.lir.ents as usize],
+            states: vec![
+                State {
+                    block: NONE,
+                    def: NONE,
+                    readers: NONE
+                };
+                self.lir.ents as usize
+            ],
             pool: Vec::new(),
         };
         for b in 0..self.blocks.len() {
@@ -102,7 +115,12 @@ impl Packing {
     fn block_dependences(&mut self, f: &Function, b: usize, flow: &mut Flow, memory: bool) {
         let mut order: Vec<(u32, NodeId)> = Vec::with_capacity(self.blocks[b].len() * 2);
         for &p in &self.blocks[b] {
-            order.extend(self.packs[p as usize].nodes.iter().map(|&n| (self.lir.nodes[n as usize].pos, n)));
+            order.extend(
+                self.packs[p as usize]
+                    .nodes
+                    .iter()
+                    .map(|&n| (self.lir.nodes[n as usize].pos, n)),
+            );
         }
         order.sort_unstable();
         // Edge copies act at once: all read before any writes.
@@ -228,7 +246,9 @@ impl Packing {
                     quads.push(n);
                 }
                 Touch::Load | Touch::Store => {
-                    let Some(reg) = self.memory(f, n) else { continue };
+                    let Some(reg) = self.memory(f, n) else {
+                        continue;
+                    };
                     if reg.file == File::Out {
                         if let Some(e) = last_effect {
                             self.edge(e, n);
@@ -236,7 +256,9 @@ impl Packing {
                         reads.push(n);
                     }
                     for (s, w) in stores.clone() {
-                        if regs_may_alias(f, &reg, &w) && !(touch == Touch::Store && self.disjoint(f, s, n)) {
+                        if regs_may_alias(f, &reg, &w)
+                            && !(touch == Touch::Store && self.disjoint(f, s, n))
+                        {
                             self.edge(s, n);
                         }
                     }
@@ -282,7 +304,11 @@ impl Flow {
     fn at(&mut self, web: u32, block: u32) -> &mut State {
         let s = &mut self.states[web as usize];
         if s.block != block {
-            *s = State { block, def: NONE, readers: NONE };
+            *s = State {
+                block,
+                def: NONE,
+                readers: NONE,
+            };
         }
         s
     }

@@ -31,11 +31,14 @@ impl Reach {
 
 impl Packing {
     /// Merges in every block.
-    pub(super) fn merge_all(&mut self, options: &PackOptions) {
+    pub(super) fn merge_all(&mut self, options: &PackOptions<'_>) {
         let mut index = vec![u16::MAX; self.packs.len()];
         for b in 0..self.blocks.len() {
-            let live: Vec<PackId> =
-                self.blocks[b].iter().copied().filter(|&p| !self.packs[p as usize].dead).collect();
+            let live: Vec<PackId> = self.blocks[b]
+                .iter()
+                .copied()
+                .filter(|&p| !self.packs[p as usize].dead)
+                .collect();
             for chunk in live.chunks(WINDOW) {
                 if chunk.len() < 2 {
                     continue;
@@ -54,10 +57,15 @@ impl Packing {
         for (i, &p) in packs.iter().enumerate() {
             index[p as usize] = i as u16;
         }
-        let mut r = Reach { packs: packs.to_vec(), index, to: vec![[0; WINDOW / 64]; packs.len()] };
+        let mut r = Reach {
+            packs: packs.to_vec(),
+            index,
+            to: vec![[0; WINDOW / 64]; packs.len()],
+        };
         // Direct edges, then closure from the last pack backwards: edges go forward in order,
         // but lanes of one pack may stand apart, so repeat until nothing changes.
-        let mut direct: Vec<SmallVec<[u16; 6]>> = (0..packs.len()).map(|_| SmallVec::new()).collect();
+        let mut direct: Vec<SmallVec<[u16; 6]>> =
+            (0..packs.len()).map(|_| SmallVec::new()).collect();
         for (i, &p) in packs.iter().enumerate() {
             for n in self.members(p) {
                 for &q in &self.preds[n as usize] {
@@ -90,10 +98,14 @@ impl Packing {
     /// The nodes of a pack, its store included.
     fn members(&self, p: PackId) -> SmallVec<[NodeId; 5]> {
         let pack = &self.packs[p as usize];
-        pack.nodes.iter().copied().chain((pack.store != NONE).then_some(pack.store)).collect()
+        pack.nodes
+            .iter()
+            .copied()
+            .chain((pack.store != NONE).then_some(pack.store))
+            .collect()
     }
 
-    fn merge_window(&mut self, r: &mut Reach, options: &PackOptions) {
+    fn merge_window(&mut self, r: &mut Reach, options: &PackOptions<'_>) {
         // Packs that may be merged, sorted by key and operand files: a bucket is a run of equals.
         let mut keys: Vec<(u64, u64, u16)> = Vec::with_capacity(r.packs.len());
         let mut key_of: Vec<(u64, u64)> = vec![(u64::MAX, 0); r.packs.len()];
@@ -136,7 +148,7 @@ impl Packing {
         r: &Reach,
         keys: &[(u64, u64, u16)],
         me: (u64, u64, u16),
-        options: &PackOptions,
+        options: &PackOptions<'_>,
     ) -> Option<usize> {
         let i = me.2 as usize;
         let p = r.packs[i];
@@ -171,7 +183,9 @@ impl Packing {
     /// compared: registers before external ones before immediates.
     fn canonical(&mut self, p: PackId) {
         let pack = &self.packs[p as usize];
-        let What::Alu(op) = self.lir.nodes[pack.nodes[0] as usize].what else { return };
+        let What::Alu(op) = self.lir.nodes[pack.nodes[0] as usize].what else {
+            return;
+        };
         if !commutes(op) || file_of(self.slot_home(pack, 0)) <= file_of(self.slot_home(pack, 1)) {
             return;
         }
@@ -218,7 +232,7 @@ impl Packing {
     }
 
     /// How good merging two packs is; `None` if it is impossible. Changes nothing.
-    fn score(&mut self, a: PackId, b: PackId, options: &PackOptions) -> Option<i32> {
+    fn score(&mut self, a: PackId, b: PackId, options: &PackOptions<'_>) -> Option<i32> {
         let (pa, pb) = (&self.packs[a as usize], &self.packs[b as usize]);
         if pa.pos.abs_diff(pb.pos) > options.reach {
             return None;
@@ -236,7 +250,10 @@ impl Packing {
         }
         let unions = (self.log.len() - before) as i32;
         self.undo(before);
-        let (na, nb) = (self.packs[a as usize].nodes[0], self.packs[b as usize].nodes[0]);
+        let (na, nb) = (
+            self.packs[a as usize].nodes[0],
+            self.packs[b as usize].nodes[0],
+        );
         let home = |s: &Self, n: NodeId| s.class(s.lir.nodes[n as usize].dst);
         if home(self, na) == home(self, nb) {
             score += 24;
@@ -244,7 +261,9 @@ impl Packing {
         score -= 8 * unions;
         score -= distance.min(24);
         if options.seed != 0 {
-            let h = (u64::from(a) << 32 | u64::from(b)).wrapping_mul(options.seed | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let h = (u64::from(a) << 32 | u64::from(b))
+                .wrapping_mul(options.seed | 1)
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15);
             score += (h >> 60) as i32;
         }
         Some(score)
@@ -297,7 +316,9 @@ impl Packing {
     fn distinct_results(&self, a: PackId, b: PackId) -> bool {
         let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst);
         let (pa, pb) = (&self.packs[a as usize], &self.packs[b as usize]);
-        pa.nodes.iter().all(|&m| pb.nodes.iter().all(|&n| web(m) != web(n)))
+        pa.nodes
+            .iter()
+            .all(|&m| pb.nodes.iter().all(|&n| web(m) != web(n)))
     }
 
     /// Merges pack `b` into `a`, exchanging operands if that helps.
@@ -326,12 +347,18 @@ impl Packing {
                 continue;
             }
             let node = &self.lir.nodes[n];
-            self.lir.reads(node, &mut |e| *readers.entry(self.webs.find(e)).or_default() += 1);
+            self.lir.reads(node, &mut |e| {
+                *readers.entry(self.webs.find(e)).or_default() += 1
+            });
         }
         let mut edges: Vec<u32> = Vec::new();
         for b in self.lir.blocks.iter() {
-            b.cond.iter().for_each(|&c| self.lir.ref_reads(c, &mut |e| edges.push(e)));
-            b.moves.iter().for_each(|m| self.lir.ref_reads(m.src, &mut |e| edges.push(e)));
+            b.cond
+                .iter()
+                .for_each(|&c| self.lir.ref_reads(c, &mut |e| edges.push(e)));
+            b.moves
+                .iter()
+                .for_each(|m| self.lir.ref_reads(m.src, &mut |e| edges.push(e)));
         }
         for e in edges {
             *readers.entry(self.webs.find(e)).or_default() += 2;
@@ -340,7 +367,9 @@ impl Packing {
             let list = self.blocks[b].clone();
             for &p in &list {
                 let s = self.packs[p as usize].nodes[0];
-                let What::Multi(v) = self.lir.nodes[s as usize].what else { continue };
+                let What::Multi(v) = self.lir.nodes[s as usize].what else {
+                    continue;
+                };
                 if f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Store) {
                     self.fold_store(p, s, &readers);
                 }
@@ -365,12 +394,17 @@ impl Packing {
             producer = q;
             lanes += 1;
         }
-        let Some(pack) = self.packs.get(producer as usize) else { return };
+        let Some(pack) = self.packs.get(producer as usize) else {
+            return;
+        };
         let node = &self.lir.nodes[pack.nodes[0] as usize];
         let whole = matches!(node.what, What::Multi(_));
         let width = node.dst_count as usize;
         // Every lane is stored, each once, by a block-local operation whose web has one member.
-        if pack.block != self.packs[p as usize].block || pack.store != NONE || pack.nodes.len() * width != lanes {
+        if pack.block != self.packs[p as usize].block
+            || pack.store != NONE
+            || pack.nodes.len() * width != lanes
+        {
             return;
         }
         let mut stored: SmallVec<[(u32, u8); 4]> = SmallVec::new();
@@ -423,8 +457,11 @@ impl Packing {
     /// Whether `s` depends on pack `p` through something else, or `p` on `s`.
     fn depends(&self, s: NodeId, p: PackId) -> bool {
         let mut seen: rustc_hash::FxHashSet<PackId> = Default::default();
-        let mut stack: Vec<NodeId> =
-            self.preds[s as usize].iter().copied().filter(|&q| self.pack_of[q as usize] != p).collect();
+        let mut stack: Vec<NodeId> = self.preds[s as usize]
+            .iter()
+            .copied()
+            .filter(|&q| self.pack_of[q as usize] != p)
+            .collect();
         while let Some(n) = stack.pop() {
             let q = self.pack_of[n as usize];
             if q == p {
