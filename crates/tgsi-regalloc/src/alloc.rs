@@ -366,6 +366,10 @@ impl<'a> Run<'a> {
         for word in 0..self.opened.div_ceil(TEMPS_PER_WORD) as usize {
             let free = self.free(item, word);
             let mut more = at_least(free, item.width);
+            if more == 0 {
+                continue;
+            }
+            let hopeful = self.hopeful(item, word);
             let most_left = best_left;
             for left in item.width..=most_left {
                 if more == 0 {
@@ -373,7 +377,7 @@ impl<'a> Run<'a> {
                 }
                 let enough = more;
                 more = at_least(free, left + 1);
-                let mut exact = enough & !more;
+                let mut exact = enough & !more & hopeful;
                 while exact != 0 {
                     let shift = exact.trailing_zeros();
                     exact &= exact - 1;
@@ -439,6 +443,16 @@ impl<'a> Run<'a> {
             };
         }
         free
+    }
+
+    /// The low bits of the temporaries of `word` in which every group alone finds room.
+    fn hopeful(&self, item: &Item, word: usize) -> u64 {
+        if self.open_only || item.groups == 1 {
+            return u64::MAX;
+        }
+        let sets = self.busy[word..].iter().step_by(self.occupancy.words());
+        let groups = sets.zip(item.group_lanes).take(item.groups.into());
+        groups.fold(u64::MAX, |all, (busy, lanes)| all & at_least(!busy, lanes))
     }
 
     /// The channels each lane may take in the temporary at `shift` of `word`.
