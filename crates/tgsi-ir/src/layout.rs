@@ -110,6 +110,8 @@ pub const NOWHERE: BlockId = BlockId::MAX;
 pub fn layout(f: &Function) -> Layout {
     let mut b = Builder { f, l: Layout::default(), scopes: Vec::new(), depth: 0 };
     b.l.place = vec![NOWHERE; f.values.len()];
+    b.l.blocks.reserve(8);
+    b.l.script.reserve(16);
     let entry = b.block(SmallVec::new(), 0);
     let end = b.body(&f.body, entry);
     if let (Some(end), Some(args)) = (end, &f.end_args) {

@@ -188,52 +188,56 @@ fn events(lir: &Lir, visit: &mut impl FnMut(Kind, Ent, u32, u32)) {
     }
 }
 
-/// The life of a word that is written once and read behind that in the same block only.
+/// The life of a word up to the first event that does not fit: a second write, or a read that
+/// does not follow the write in its block.
 #[derive(Clone, Copy)]
 struct Local {
-    /// Its block; [`NONE`] before it is written, [`GLOBAL`] if it is no such word.
+    /// Block of the write; [`NONE`] before there is one.
     block: u32,
     start: u32,
     end: u32,
+    /// Whether there was such an event; it and all that follow are kept apart.
+    global: bool,
 }
 
-/// The block of words with more than one write, or with reads elsewhere.
-const GLOBAL: u32 = NONE - 1;
-
-/// The live range of each word in the reference order. Most words live in one block: one pass
-/// finds their ranges, a second one gathers the events of the others. Notes in `read` what
-/// instructions and conditions read.
+/// The live range of each word in the reference order; notes in `read` what instructions and
+/// conditions read. Most words live in one block, which one look at each event shows.
 fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     let n = lir.ents as usize;
-    let mut locals = vec![Local { block: NONE, start: 0, end: 0 }; n];
-    let mut all_local = true;
+    let mut locals = vec![Local { block: NONE, start: 0, end: 0, global: false }; n];
+    let (mut writes, mut reads): (Vec<Event>, Vec<Event>) = (Vec::new(), Vec::new());
     events(lir, &mut |kind, e, block, pos| {
         let l = &mut locals[e as usize];
-        let write = kind == Kind::Write;
         read[e as usize] |= kind == Kind::Read;
-        if write && l.block == NONE {
-            *l = Local { block, start: pos, end: pos + 1 };
-        } else if !write && l.block == block && pos > l.start {
+        if kind == Kind::Write {
+            if l.block == NONE && !l.global {
+                *l = Local { block, start: pos, end: pos + 1, global: false };
+            } else {
+                l.global = true;
+                writes.push((e, block, pos));
+            }
+        } else if !l.global && l.block == block && pos > l.start {
             l.end = l.end.max(pos);
         } else {
-            l.block = GLOBAL;
-            all_local = false;
+            l.global = true;
+            reads.push((e, block, pos));
         }
     });
+    let all_local = writes.is_empty() && reads.is_empty();
+    for (e, l) in locals.iter().enumerate().filter(|(_, l)| l.global && l.block != NONE) {
+        writes.push((e as Ent, l.block, l.start));
+        if l.end > l.start + 1 {
+            reads.push((e as Ent, l.block, l.end));
+        }
+    }
     let mut segs = if all_local {
         vec![Segs::new(); n]
     } else {
-        let (mut writes, mut reads): (Vec<Event>, Vec<Event>) = (Vec::new(), Vec::new());
-        events(lir, &mut |kind, e, block, pos| {
-            if locals[e as usize].block == GLOBAL {
-                if kind == Kind::Write { &mut writes } else { &mut reads }.push((e, block, pos));
-            }
-        });
         let spans: Vec<(u32, u32)> = lir.blocks.iter().map(|b| (b.start, b.end)).collect();
         ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads)
     };
     for (s, l) in segs.iter_mut().zip(&locals) {
-        if l.block < GLOBAL {
+        if !l.global && l.block != NONE {
             s.push((l.start, l.end));
         }
     }

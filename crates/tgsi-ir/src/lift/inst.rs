@@ -93,13 +93,18 @@ impl Lifter<'_> {
             && let Some(v) = self.env[slot]
         {
             if slot >= self.plan.vars {
-                // As if it were interned again: later in the text, but maybe outside of the loop.
-                let depth = &mut self.func.values[v].hint.depth;
-                *depth = self.depth.min(*depth);
+                self.seen_again(v);
             }
             return Ok(v);
         }
         self.read_new(at, reg, slot, chan, out)
+    }
+
+    /// What interning a leaf again does: it is later in the text, but maybe outside of the loop.
+    #[inline]
+    fn seen_again(&mut self, leaf: Value) {
+        let depth = &mut self.func.values[leaf].hint.depth;
+        *depth = self.depth.min(*depth);
     }
 
     /// [`Self::read_slot`] for what was not met before.
@@ -231,8 +236,33 @@ impl Lifter<'_> {
     }
 
     /// Like [`Self::word`], with the slot of the register already known.
-    #[inline]
+    #[inline(always)]
     fn word_slot(
+        &mut self,
+        at: usize,
+        src: &Src,
+        slot: Option<usize>,
+        chan: u8,
+        ty: Ty,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
+        // Most words are there already, and plain.
+        if let Some(slot) = slot
+            && !src.abs
+            && !src.neg
+            && let Some(v) = self.env[slot + usize::from(src.swizzle[chan as usize & 3] & 3)]
+        {
+            if slot >= self.plan.vars {
+                self.seen_again(v);
+            }
+            return Ok(v);
+        }
+        self.other_word(at, src, slot, chan, ty, out)
+    }
+
+    /// [`Self::word_slot`] in general.
+    #[inline(never)]
+    fn other_word(
         &mut self,
         at: usize,
         src: &Src,
