@@ -33,28 +33,47 @@ use crate::facts::{count_uses, is_bool_mask};
 
 /// Looks through the conditions of branches.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    if !has_work(func) {
+        return None;
+    }
+    let (new, changed) = rework(func.clone(), cx);
+    changed.then_some(new)
+}
+
+/// As [`run`] on a function nobody else needs; whether it changed.
+pub(crate) fn run_owned(func: Function, cx: &PassCx) -> (Function, bool) {
+    if has_work(&func) {
+        rework(func, cx)
+    } else {
+        (func, false)
+    }
+}
+
+fn has_work(func: &Function) -> bool {
     let mut possible = false;
     walk(func, &func.body, &mut |item| {
         possible |= matches!(item, Item::If(i) if behind(func, i.cond, i.bits).is_some());
     });
-    if !possible {
-        return None;
-    }
-    let uses = count_uses(func, &PhiInputs::collect(func));
-    let mut body = func.body.clone();
+    possible
+}
+
+fn rework(mut func: Function, cx: &PassCx) -> (Function, bool) {
+    let phis = PhiInputs::collect(&func);
+    let uses = count_uses(&func, &phis);
+    let mut body = std::mem::take(&mut func.body);
     let mut tests = Tests {
-        func,
+        func: &func,
         cx,
         uses,
         changed: false,
     };
     tests.body(&mut body);
-    if !tests.changed {
-        return None;
+    let changed = tests.changed;
+    func.body = body;
+    if changed {
+        func = rebuild_with(&func, &Edits::default(), &mut keep);
     }
-    let mut new = func.clone();
-    new.body = body;
-    Some(rebuild_with(&new, &Edits::default(), &mut keep))
+    (func, changed)
 }
 
 /// What a test tests.

@@ -27,18 +27,18 @@ use tgsi_ir::{Function, VOp, Value, ix};
 
 use crate::PassCx;
 use crate::const_fold::keep;
-use crate::facts::{Anchors, count_uses};
+use crate::facts::{Anchors, Uses};
 
 /// Replaces phis of one value.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut edits = Edits::default();
     let phis = PhiInputs::collect(func);
-    find(func, cx, &phis, &mut edits);
+    find(func, cx, &phis, &Uses::default(), &mut edits);
     (!edits.is_empty()).then(|| rebuild_from(func, &edits, &phis, &mut keep))
 }
 
 /// Adds the replacements to `edits`.
-pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) {
+pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
     // Only a way round a loop brings in what comes later.
     let loops = phis
         .order
@@ -47,10 +47,10 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut E
     loop {
         let mut found = false;
         for &phi in &phis.order {
-            if let Some(v) = only_input(edits, phi, phis.of(phi))
+            if !edits.subst.contains(phi)
+                && let Some(v) = only_input(edits, phi, phis.of(phi).iter().copied())
                 && ix(v) < ix(phi)
                 && !edits.redefine.contains_key(&phi)
-                && !edits.subst.contains_key(&phi)
                 && cx.spend()
             {
                 edits.subst.insert(phi, v);
@@ -61,15 +61,14 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut E
             break;
         }
     }
-    undefined(func, cx, phis, edits);
+    undefined(func, cx, phis, uses, edits);
 }
 
 /// The one value among the inputs other than the phi itself.
-fn only_input(edits: &Edits, phi: Value, inputs: &[Value]) -> Option<Value> {
+fn only_input(edits: &Edits, phi: Value, inputs: impl Iterator<Item = Value>) -> Option<Value> {
     let mut only = None;
-    let none = edits.subst.is_empty();
-    for &v in inputs {
-        let v = if none { v } else { edits.resolve(v) };
+    for v in inputs {
+        let v = edits.resolve(v);
         if v == phi || only == Some(v) {
             continue;
         }
@@ -83,39 +82,30 @@ fn only_input(edits: &Edits, phi: Value, inputs: &[Value]) -> Option<Value> {
 
 /// Phis of one value and of words that nothing else reads and nobody wrote. Such a word is the
 /// same for the whole run, and so must the value be that stands for it.
-fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, edits: &mut Edits) {
-    if !func.values.values().any(|d| matches!(d.op, VOp::Undef(_))) {
-        return;
-    }
-    let uses = count_uses(func, phis);
-    let mut wanted = false;
+fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
+    let mut anchors = None;
+    let is_undefined = |v: Value| matches!(func.values[v].op, VOp::Undef(_));
     for &phi in &phis.order {
         let inputs = phis.of(phi);
-        wanted |= inputs
-            .iter()
-            .any(|&v| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1);
-    }
-    if !wanted {
-        return;
-    }
-    let anchors = Anchors::collect(func);
-    for &phi in &phis.order {
-        if edits.subst.contains_key(&phi) || edits.redefine.contains_key(&phi) {
+        if !inputs.iter().any(|&v| is_undefined(v))
+            || edits.subst.contains(phi)
+            || edits.redefine.contains_key(&phi)
+        {
             continue;
         }
-        let inputs = phis.of(phi);
-        let is_free = |v: Value| matches!(func.values[v].op, VOp::Undef(_)) && uses[ix(v)] == 1;
+        let uses = uses.of(func, phis);
+        let is_free = |v: Value| is_undefined(v) && uses[ix(v)] == 1;
         if !inputs.iter().any(|&v| is_free(v)) {
             continue;
         }
-        let others: Vec<Value> = inputs.iter().copied().filter(|&v| !is_free(v)).collect();
-        if let Some(v) = only_input(edits, phi, &others)
+        let others = inputs.iter().copied().filter(|&v| !is_free(v));
+        if let Some(v) = only_input(edits, phi, others)
             && ix(v) < ix(phi)
-            && anchors.exists_at(v, phi)
-            && anchors.is_single(v)
-            && cx.spend()
         {
-            edits.subst.insert(phi, v);
+            let anchors = anchors.get_or_insert_with(|| Anchors::collect(func));
+            if anchors.exists_at(v, phi) && anchors.is_single(v) && cx.spend() {
+                edits.subst.insert(phi, v);
+            }
         }
     }
 }

@@ -38,21 +38,35 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     if !has_work(func) {
         return None;
     }
+    let (new, changed) = rework(func.clone(), cx);
+    changed.then_some(new)
+}
+
+/// As [`run`] on a function nobody else needs; whether it changed.
+pub(crate) fn run_owned(func: Function, cx: &PassCx) -> (Function, bool) {
+    if has_work(&func) {
+        rework(func, cx)
+    } else {
+        (func, false)
+    }
+}
+
+fn rework(mut func: Function, cx: &PassCx) -> (Function, bool) {
+    let body = std::mem::take(&mut func.body);
     let mut flow = Flow {
-        func,
+        func: &func,
         cx,
         known: Vec::new(),
         edits: Edits::default(),
         changed: false,
     };
-    let body = flow.body(func.body.clone());
-    if !flow.changed {
-        return None;
+    let body = flow.body(body);
+    let (edits, changed) = (flow.edits, flow.changed);
+    func.body = body;
+    if changed {
+        func = rebuild_with(&func, &edits, &mut keep);
     }
-    let edits = flow.edits;
-    let mut changed = func.clone();
-    changed.body = body;
-    Some(rebuild_with(&changed, &edits, &mut keep))
+    (func, changed)
 }
 
 /// Whether the walk could find anything: a decided branch, a condition tested twice, a loop without
@@ -142,9 +156,9 @@ impl Flow<'_> {
 
     /// Notes that phis are other values.
     fn substitute(&mut self, phis: &[Value], args: &[Value]) {
-        self.edits
-            .subst
-            .extend(phis.iter().copied().zip(args.iter().copied()));
+        for (&p, &a) in phis.iter().zip(args) {
+            self.edits.subst.insert(p, a);
+        }
     }
 
     fn branch(&mut self, mut i: If, out: &mut Body) {
@@ -232,15 +246,7 @@ fn only_exit(l: &Loop) -> Option<&[Value]> {
     let Item::Depart(id, args) = last else {
         return None;
     };
-    let others = before.iter().any(|i| {
-        departs(
-            &Body {
-                items: vec![i.clone()],
-            },
-            l.id,
-        )
-    });
-    (*id == l.id && !others).then_some(args)
+    (*id == l.id && !departs(before, l.id)).then_some(args)
 }
 
 fn repeats(body: &Body, id: RegionId) -> bool {

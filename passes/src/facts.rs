@@ -253,6 +253,24 @@ pub fn count_uses(func: &Function, phis: &PhiInputs) -> Vec<u32> {
     uses
 }
 
+/// [`count_uses`] of one function, done when first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Uses(std::cell::OnceCell<Vec<u32>>);
+
+impl Uses {
+    /// The counts. All calls must name the same function.
+    pub(crate) fn of(&self, func: &Function, phis: &PhiInputs) -> &[u32] {
+        self.0.get_or_init(|| count_uses(func, phis))
+    }
+
+    /// The counts as a list to change.
+    pub(crate) fn take(self, func: &Function, phis: &PhiInputs) -> Vec<u32> {
+        self.0
+            .into_inner()
+            .unwrap_or_else(|| count_uses(func, phis))
+    }
+}
+
 /// Which values are read as bits by someone, by arena position. A value that is not may have
 /// any payload in a NaN.
 #[derive(Debug, Default)]

@@ -66,6 +66,10 @@ pub(crate) fn find_phis(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &m
     if lists.is_empty() {
         return;
     }
+    let lists = candidates(func, phis, plan, &lists);
+    if lists.is_empty() {
+        return;
+    }
     let mut rep: Vec<Value> = func
         .values
         .iter()
@@ -105,7 +109,7 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
             .copied()
             .filter(|p| {
                 !phis.of(*p).is_empty()
-                    && !plan.edits.subst.contains_key(p)
+                    && !plan.edits.subst.contains(*p)
                     && !plan.edits.redefine.contains_key(p)
             })
             .collect();
@@ -136,6 +140,57 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
     if possible { lists } else { Vec::new() }
 }
 
+/// The phis of each list that may be equal: those whose inputs look alike when all phis of a list do.
+/// Parts of one list follow each other.
+fn candidates(
+    func: &Function,
+    phis: &PhiInputs,
+    plan: &Plan,
+    lists: &[Vec<Value>],
+) -> Vec<Vec<Value>> {
+    let looks = looks(func, plan, lists);
+    let mut parts: Vec<Vec<Value>> = Vec::new();
+    let mut keyed: Vec<(u64, Value)> = Vec::new();
+    for list in lists {
+        keyed.clear();
+        keyed.extend(list.iter().map(|&p| {
+            let mut h = FxHasher::default();
+            let inputs = phis.of(p);
+            h.write_usize(inputs.len());
+            inputs.iter().for_each(|&a| h.write_u64(looks[ix(a)]));
+            (h.finish(), p)
+        }));
+        keyed.sort_unstable_by_key(|&(k, p)| (k, ix(p)));
+        for part in keyed.chunk_by(|a, b| a.0 == b.0) {
+            if part.len() > 1 {
+                parts.push(part.iter().map(|p| p.1).collect());
+            }
+        }
+    }
+    parts
+}
+
+/// A hash of how each value is computed, in which phis of one list are alike.
+fn looks(func: &Function, plan: &Plan, lists: &[Vec<Value>]) -> Vec<u64> {
+    let mut looks = vec![0u64; func.values.len()];
+    for (k, list) in lists.iter().enumerate() {
+        list.iter().for_each(|&p| looks[ix(p)] = k as u64 + 1);
+    }
+    for (v, d) in func.values.iter() {
+        if let Some(t) = plan.edits.subst.get(v) {
+            looks[ix(v)] = looks[ix(plan.edits.resolve(t))];
+        } else if looks[ix(v)] == 0 {
+            let mut h = FxHasher::default();
+            d.op.hash(&mut h);
+            for &a in &d.args {
+                h.write_u64(looks[ix(a)]);
+            }
+            looks[ix(v)] = h.finish();
+        }
+    }
+    looks
+}
+
 /// Numbers all values that are not phis, given the numbers of the phis. Only values with an
 /// operand that has another number than its own can change; the function's own table holds the rest.
 fn number(func: &Function, plan: &Plan, rep: &mut [Value]) {
@@ -144,7 +199,7 @@ fn number(func: &Function, plan: &Plan, rep: &mut [Value]) {
         if let VOp::Phi(_) = d.op
             && !plan.edits.redefine.contains_key(&v)
         {
-            if let Some(&t) = plan.edits.subst.get(&v) {
+            if let Some(t) = plan.edits.subst.get(v) {
                 rep[ix(v)] = rep[ix(plan.edits.resolve(t))];
             }
             continue;

@@ -25,14 +25,13 @@
 //! # Tests
 //! Below: UIF, IF of a comparison, too large, effects, fetches, what was cheaper as a branch.
 
-use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::{Opcode, Shape, Ty};
 use tgsi_ir::rewrite::{PhiInputs, known_branch, walk};
 use tgsi_ir::{Function, If, Item, VOp, Value, ix};
 
 use crate::PassCx;
-use crate::facts::{count_uses, is_float_bool, never_minus_zero};
+use crate::facts::{Uses, is_float_bool, never_minus_zero};
 use crate::simplify::{Plan, Rules, Select, rebuild_plan};
 
 /// Most operations (by source instruction) of both arms together.
@@ -42,7 +41,7 @@ pub const MAX_ARM: usize = 4;
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut plan = Plan::default();
     let phis = PhiInputs::collect(func);
-    find(func, cx, &phis, &mut plan);
+    find(func, cx, &phis, Uses::default(), &mut plan);
     (!plan.is_empty()).then(|| {
         rebuild_plan(
             func,
@@ -58,7 +57,7 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
 }
 
 /// Adds the branches that are worth it to the plan.
-pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &mut Plan) {
+pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, plan: &mut Plan) {
     let mut branches: Vec<&If> = Vec::new();
     walk(func, &func.body, &mut |item| {
         if let Item::If(i) = item
@@ -71,12 +70,12 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &mut Pl
         return;
     }
     let integers = has_integers(func);
-    let mut uses = count_uses(func, phis);
+    let mut uses = uses.take(func, phis);
     for i in branches {
         let Some(select) = selection(func, i, integers) else {
             continue;
         };
-        let open = |p: &Value| !plan.edits.subst.contains_key(p) && uses[ix(*p)] != 0;
+        let open = |p: &Value| !plan.edits.subst.contains(*p) && uses[ix(*p)] != 0;
         let live: SmallVec<[usize; 8]> = (0..i.results.len())
             .filter(|&k| open(&i.results[k]))
             .collect();
@@ -147,69 +146,51 @@ fn pays(func: &Function, i: &If, live: &[usize], select: Select, uses: &mut [u32
     let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
         return false;
     };
-    let mut taken: Vec<Value> = Vec::new();
     let mut arm = Arm {
         func,
-        only: FxHashSet::default(),
-        groups: FxHashSet::default(),
+        uses,
+        taken: SmallVec::new(),
+        groups: SmallVec::new(),
         fetches: false,
     };
     for &k in live {
-        arm.release(a[k], uses, &mut taken);
-        arm.release(b[k], uses, &mut taken);
+        arm.release(a[k]);
+        arm.release(b[k]);
     }
-    for v in taken {
-        uses[ix(v)] += 1;
-    }
-    if arm.fetches || arm.groups.len() > MAX_ARM {
-        return false;
-    }
-    let mut phis = Lanes::default();
-    let (mut first, mut second) = (Lanes::default(), Lanes::default());
-    let mut has_else = false;
-    for &k in live {
-        let lane = func.values[i.results[k]].hint.lane;
-        phis.add(lane);
-        let made = |v: Value| arm.only.contains(&v);
-        let constant = |v: Value| func.as_imm(v).is_some();
-        let (x, y) = (a[k], b[k]);
-        // A value that was there before shares the register of the phi unless the other arm's does.
-        let shared = |v: Value, o: Value| !made(v) && !constant(v) && (made(o) || constant(o));
-        if !made(x) && !shared(x, y) {
-            first.add(lane);
-        }
-        if !made(y) && !shared(y, x) && (made(x) || constant(y)) {
-            second.add(lane);
-        }
-        has_else |= made(y) || constant(y);
-    }
-    let now = 2 + usize::from(has_else) + first.registers() + second.registers();
-    let then = phis.registers() + usize::from(select == Select::NotZero);
-    then <= now
+    let pays = !arm.too_much() && arm.pays(i, a, b, live, select);
+    arm.restore();
+    pays
 }
 
 /// The values that only the phis of a branch need.
 struct Arm<'a> {
     func: &'a Function,
-    only: FxHashSet<Value>,
+    /// Uses of each value, without those by the branch.
+    uses: &'a mut [u32],
+    /// What `uses` lacks.
+    taken: SmallVec<[Value; 32]>,
     /// Opcode and source instruction of each: about one instruction.
-    groups: FxHashSet<(std::mem::Discriminant<VOp>, Option<Opcode>, u32)>,
+    groups: SmallVec<[(std::mem::Discriminant<VOp>, Option<Opcode>, u32); 8]>,
     fetches: bool,
 }
 
 impl Arm<'_> {
+    /// Whether the arms do more than a conversion may.
+    fn too_much(&self) -> bool {
+        self.fetches || self.groups.len() > MAX_ARM
+    }
+
     /// Takes one use from `v`; with the last one it belongs to the branch, and its operands are next.
-    fn release(&mut self, v: Value, uses: &mut [u32], taken: &mut Vec<Value>) {
-        if uses[ix(v)] == 0 || taken.len() > 256 {
+    fn release(&mut self, v: Value) {
+        if self.uses[ix(v)] == 0 || self.taken.len() > 256 || self.too_much() {
             return;
         }
-        uses[ix(v)] -= 1;
-        taken.push(v);
+        self.uses[ix(v)] -= 1;
+        self.taken.push(v);
         let d = &self.func.values[v];
-        if uses[ix(v)] != 0 || d.args.is_empty() {
+        if self.uses[ix(v)] != 0 || d.args.is_empty() {
             return;
         }
-        self.only.insert(v);
         let op = match d.op {
             VOp::Alu(op) => Some(op),
             VOp::Multi(m) => {
@@ -219,12 +200,50 @@ impl Arm<'_> {
             }
             _ => None,
         };
-        if op.is_some() {
-            self.groups
-                .insert((std::mem::discriminant(&d.op), op, d.hint.inst));
+        let group = (std::mem::discriminant(&d.op), op, d.hint.inst);
+        if op.is_some() && !self.groups.contains(&group) {
+            self.groups.push(group);
         }
         for &a in &d.args {
-            self.release(a, uses, taken);
+            self.release(a);
+        }
+    }
+
+    /// Whether only the branch needs the operation that makes `v`.
+    fn is_made(&self, v: Value) -> bool {
+        self.uses[ix(v)] == 0 && !self.func.values[v].args.is_empty()
+    }
+
+    /// Whether selections cost no more than the branch with the arms as they are.
+    fn pays(&self, i: &If, a: &[Value], b: &[Value], live: &[usize], select: Select) -> bool {
+        let mut phis = Lanes::default();
+        let (mut first, mut second) = (Lanes::default(), Lanes::default());
+        let mut has_else = false;
+        for &k in live {
+            let lane = self.func.values[i.results[k]].hint.lane;
+            phis.add(lane);
+            let made = |v: Value| self.is_made(v);
+            let constant = |v: Value| self.func.as_imm(v).is_some();
+            let (x, y) = (a[k], b[k]);
+            // A value that was there before shares the register of the phi unless the other arm's does.
+            let shared = |v: Value, o: Value| !made(v) && !constant(v) && (made(o) || constant(o));
+            if !made(x) && !shared(x, y) {
+                first.add(lane);
+            }
+            if !made(y) && !shared(y, x) && (made(x) || constant(y)) {
+                second.add(lane);
+            }
+            has_else |= made(y) || constant(y);
+        }
+        let now = 2 + usize::from(has_else) + first.registers() + second.registers();
+        let then = phis.registers() + usize::from(select == Select::NotZero);
+        then <= now
+    }
+
+    /// Gives all uses back.
+    fn restore(self) {
+        for v in self.taken {
+            self.uses[ix(v)] += 1;
         }
     }
 }

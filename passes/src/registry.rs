@@ -3,6 +3,7 @@
 use tgsi_ir::rewrite::PhiInputs;
 use tgsi_ir::{Function, Item, MultiKind};
 
+use crate::facts::Uses;
 use crate::simplify::{ALL, Plan, rebuild_plan};
 use crate::{
     PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert,
@@ -121,11 +122,12 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         let mut plan = Plan::default();
         let phis = PhiInputs::collect(f);
         if traits.regions {
-            copy_prop::find(f, cx, &phis, &mut plan.edits);
+            let uses = Uses::default();
+            copy_prop::find(f, cx, &phis, &uses, &mut plan.edits);
             // The first round still has phis that nothing reads.
             if round > 0 {
                 gvn::find_phis(f, cx, &phis, &mut plan);
-                if_convert::find(f, cx, &phis, &mut plan);
+                if_convert::find(f, cx, &phis, uses, &mut plan);
             }
         }
         if traits.fetches {
@@ -139,17 +141,13 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         }
         flow = false;
         let mut next = rebuild_plan(f, &plan, &phis, cx, ALL);
-        if (traits.regions || traits.effects)
-            && let Some(n) = dead_flow::run(&next, cx)
-        {
-            next = n;
-            flow = true;
+        if traits.regions || traits.effects {
+            (next, flow) = dead_flow::run_owned(next, cx);
         }
-        if traits.regions
-            && let Some(n) = branch_test::run(&next, cx)
-        {
-            next = n;
-            flow = true;
+        if traits.regions {
+            let tests;
+            (next, tests) = branch_test::run_owned(next, cx);
+            flow |= tests;
         }
         current = Some(next);
     }

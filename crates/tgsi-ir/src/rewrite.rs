@@ -15,11 +15,47 @@ use tgsi::Opcode;
 
 use crate::ir::*;
 
+/// Values that stand for others, by arena position.
+#[derive(Clone, Debug, Default)]
+pub struct Subst {
+    /// Position of the replacement plus one; 0 and what lies beyond the end have none.
+    to: Vec<u32>,
+}
+
+impl Subst {
+    /// Whether nothing is replaced.
+    pub fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+
+    /// What replaces `v`.
+    #[inline]
+    pub fn get(&self, v: Value) -> Option<Value> {
+        let t = *self.to.get(ix(v))?;
+        (t != 0).then(|| value_at(t as usize - 1))
+    }
+
+    /// Whether something replaces `v`.
+    #[inline]
+    pub fn contains(&self, v: Value) -> bool {
+        self.get(v).is_some()
+    }
+
+    /// Replaces `v` by `by`.
+    pub fn insert(&mut self, v: Value, by: Value) {
+        let i = ix(v);
+        if i >= self.to.len() {
+            self.to.resize(i + 1, 0);
+        }
+        self.to[i] = ix(by) as u32 + 1;
+    }
+}
+
 /// Changes a pass asks of the rebuild.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     /// Old value to old value; the target precedes the source in the arena.
-    pub subst: FxHashMap<Value, Value>,
+    pub subst: Subst,
     /// Effects that are dropped although their kind would keep them (overwritten stores).
     pub dropped: rustc_hash::FxHashSet<Value>,
     /// Values that become another operation (phis of a branch that is a selection); the operands
@@ -41,10 +77,7 @@ impl Edits {
     /// The value that stands for `v`.
     #[inline]
     pub fn resolve(&self, mut v: Value) -> Value {
-        if self.subst.is_empty() {
-            return v;
-        }
-        while let Some(&t) = self.subst.get(&v) {
+        while let Some(t) = self.subst.get(v) {
             v = t;
         }
         v
@@ -300,7 +333,7 @@ fn with_decided<'a>(f: &Function, edits: &'a Edits) -> Cow<'a, Edits> {
             None => return,
         };
         for (&phi, &a) in i.results.iter().zip(args.iter().flatten()) {
-            if ix(a) < ix(phi) && !edits.subst.contains_key(&phi) {
+            if ix(a) < ix(phi) && !edits.subst.contains(phi) {
                 edits.to_mut().subst.insert(phi, a);
             }
         }
@@ -353,9 +386,7 @@ pub fn rebuild_from(
     let new = old.successor(expected + expected / 8);
     let mut b = Rebuild { old, live: &live, edits, new, map: vec![None; old.values.len()], scopes: Vec::new() };
     for (v, d) in old.values.iter() {
-        if !edits.subst.is_empty()
-            && let Some(&t) = edits.subst.get(&v)
-        {
+        if let Some(t) = edits.subst.get(v) {
             b.map[ix(v)] = b.map[ix(edits.resolve(t))];
             continue;
         }
@@ -481,7 +512,7 @@ impl Rebuild<'_> {
         (0..phis.len())
             .filter(|&i| {
                 self.live.live[ix(phis[i])]
-                    && !self.edits.subst.contains_key(&phis[i])
+                    && !self.edits.subst.contains(phis[i])
                     && !self.edits.redefine.contains_key(&phis[i])
             })
             .collect()
@@ -531,7 +562,7 @@ impl Rebuild<'_> {
             id: l.id,
             params: self.pick(&l.params, &params),
             inits: self.pick(&l.inits, &params),
-            exits: departs(&body, l.id),
+            exits: departs(&body.items, l.id),
             body,
             back,
             results: self.pick(&l.results, &results),
@@ -586,13 +617,13 @@ impl Rebuild<'_> {
     }
 }
 
-/// Whether a body leaves region `id`.
-pub fn departs(body: &Body, id: RegionId) -> bool {
-    body.items.iter().any(|item| match item {
+/// Whether one of the items leaves region `id`.
+pub fn departs(items: &[Item], id: RegionId) -> bool {
+    items.iter().any(|item| match item {
         Item::Depart(d, _) => *d == id,
-        Item::If(i) => departs(&i.then, id) || departs(&i.els, id),
-        Item::Loop(l) => departs(&l.body, id),
-        Item::Switch(s) => s.cases.iter().any(|c| departs(&c.body, id)),
+        Item::If(i) => departs(&i.then.items, id) || departs(&i.els.items, id),
+        Item::Loop(l) => departs(&l.body.items, id),
+        Item::Switch(s) => s.cases.iter().any(|c| departs(&c.body.items, id)),
         _ => false,
     })
 }

@@ -275,7 +275,7 @@ impl Verifier<'_> {
                 if let Some(b) = &l.back {
                     self.args(b, l.params.len(), "parameters of a loop");
                 }
-                if l.exits != departs(&l.body, l.id) {
+                if l.exits != departs(&l.body.items, l.id) {
                     self.fault(
                         "V16",
                         None,
