@@ -29,7 +29,7 @@
 
 use tgsi::{Opcode, Ty};
 use tgsi_ir::rewrite::Node;
-use tgsi_ir::{Args, Function, MultiId, Slot, VOp, Value};
+use tgsi_ir::{Args, Function, MultiId, Slot, VOp, Value, ix, value_at};
 
 use crate::PassCx;
 use crate::facts::*;
@@ -102,6 +102,7 @@ pub(crate) struct Place {
 }
 
 /// The first step of simplifying `n`.
+#[inline]
 pub(crate) fn step(f: &mut Function, n: &Node, place: Place) -> Step {
     let payload_free = place.payload_free;
     match n.op {
@@ -644,8 +645,21 @@ pub(crate) fn reuse_commuted(f: &Function, n: &mut Node) {
         tgsi::Shape::Dot(k) => usize::from(k),
         _ => 1,
     };
-    if n.args[0] == n.args[half] && half == 1 {
+    let (a, b) = (n.args[0], n.args[half]);
+    if a == b && half == 1 {
         return;
+    }
+    // What the operation with swapped operands could be comes after both of them.
+    let first = ix(a).max(ix(b)) + 1;
+    let values = f.values.len();
+    if values - first <= NEAR {
+        let found = (first..values).any(|i| {
+            let d = &f.values[value_at(i)];
+            d.op == n.op && d.precise == n.precise && d.args.first() == Some(&b)
+        });
+        if !found {
+            return;
+        }
     }
     let mut swapped = n.args.clone();
     for i in 0..half {
@@ -655,6 +669,9 @@ pub(crate) fn reuse_commuted(f: &Function, n: &mut Node) {
         n.args = swapped;
     }
 }
+
+/// Up to how many values are looked at one by one before the table is asked.
+const NEAR: usize = 8;
 
 #[cfg(test)]
 mod tests {

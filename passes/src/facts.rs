@@ -4,7 +4,7 @@
 
 use tgsi::{Opcode, Ty};
 use tgsi_ir::rewrite::{PhiInputs, walk};
-use tgsi_ir::{Body, FUNCTION, Function, Item, MultiKind, Slot, VOp, Value, ix};
+use tgsi_ir::{Body, FUNCTION, Function, Item, Multi, MultiKind, Slot, VOp, Value, ValueData, ix};
 
 /// How many operations deep a question looks. Deeper chains of selections are rare.
 const DEPTH: u32 = 6;
@@ -283,12 +283,8 @@ impl BitReads {
             bits: vec![false; f.values.len()],
             stack: Vec::new(),
         };
-        for (_, d) in f.values.iter() {
-            for (i, &a) in d.args.iter().enumerate() {
-                if reads_bits(f, d.op, i) {
-                    r.mark(a);
-                }
-            }
+        for d in f.values.values() {
+            mark_operands(f, d, &mut r);
         }
         walk(f, &f.body, &mut |item| match item {
             Item::If(i) if i.bits => r.mark(i.cond),
@@ -330,6 +326,7 @@ struct Marks {
 }
 
 impl Marks {
+    #[inline]
     fn mark(&mut self, v: Value) {
         if !std::mem::replace(&mut self.bits[ix(v)], true) {
             self.stack.push(v);
@@ -337,30 +334,44 @@ impl Marks {
     }
 }
 
-/// Whether operand `i` of an operation is read as bits. Operands that are handed on follow the
-/// readers of the result and are not counted here.
-fn reads_bits(f: &Function, op: VOp, i: usize) -> bool {
-    match op {
-        VOp::Neg | VOp::Abs | VOp::Sat | VOp::Proj(_) | VOp::Half(_) => false,
-        VOp::Alu(Opcode::Ucmp) => i == 0,
-        VOp::Alu(Opcode::Cnd | Opcode::Cnd0 | Opcode::Clamp) => true,
+/// Marks the operands that an operation reads as bits. Operands that are handed on follow the
+/// readers of the result and are not marked here.
+fn mark_operands(f: &Function, d: &ValueData, r: &mut Marks) {
+    match d.op {
+        VOp::Imm(_) | VOp::Neg | VOp::Abs | VOp::Sat | VOp::Proj(_) | VOp::Half(_) => {}
+        VOp::Alu(Opcode::Ucmp) => r.mark(d.args[0]),
+        VOp::Alu(Opcode::Cnd | Opcode::Cnd0 | Opcode::Clamp) => {
+            d.args.iter().for_each(|&a| r.mark(a))
+        }
         VOp::Alu(op) => {
             let info = op.info();
-            let k = match info.shape {
-                tgsi::Shape::Dot(n) => i / usize::from(n),
-                _ => i,
+            let group = match info.shape {
+                tgsi::Shape::Dot(n) => usize::from(n),
+                _ => 1,
             };
-            info.src_ty.get(k) != Some(&Ty::F)
+            for (k, group) in d.args.chunks(group).enumerate() {
+                if info.src_ty.get(k) != Some(&Ty::F) {
+                    group.iter().for_each(|&a| r.mark(a));
+                }
+            }
         }
         VOp::Multi(m) => {
             let m = &f.multis[m.0 as usize];
-            match m.slots.get(i) {
-                Some(Slot::Src(k, _)) if !matches!(m.kind, MultiKind::Store | MultiKind::Load) => {
-                    m.inst.op == Opcode::Dst
-                        || m.inst.op.info().src_ty.get(*k as usize) != Some(&Ty::F)
+            for (i, &a) in d.args.iter().enumerate() {
+                if multi_reads_bits(m, i) {
+                    r.mark(a);
                 }
-                _ => true,
             }
+        }
+        _ => d.args.iter().for_each(|&a| r.mark(a)),
+    }
+}
+
+/// Whether operand `i` of an operation with several results is read as bits.
+fn multi_reads_bits(m: &Multi, i: usize) -> bool {
+    match m.slots.get(i) {
+        Some(Slot::Src(k, _)) if !matches!(m.kind, MultiKind::Store | MultiKind::Load) => {
+            m.inst.op == Opcode::Dst || m.inst.op.info().src_ty.get(*k as usize) != Some(&Ty::F)
         }
         _ => true,
     }

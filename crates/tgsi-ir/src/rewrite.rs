@@ -238,6 +238,7 @@ impl PhiInputs {
     }
 
     /// The inputs of a phi; none if it cannot be reached.
+    #[inline]
     pub fn of(&self, phi: Value) -> &[Value] {
         match self.number[ix(phi)] {
             0 => &[],
