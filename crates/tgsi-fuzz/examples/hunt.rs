@@ -41,6 +41,7 @@ fn main() {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= first + count {
+                        open.fetch_sub(1, Ordering::Relaxed);
                         break;
                     }
                     let program = program(&seeded_bytes(seed, 4096));

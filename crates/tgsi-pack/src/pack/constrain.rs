@@ -221,7 +221,14 @@ impl Packing {
             let partner = self.webs.partner[w as usize];
             if partner != NONE {
                 let (a, b) = (self.class(w), self.class(partner));
-                self.unite(a, b);
+                if !self.unite(a, b) {
+                    // One half is an output and the other none, say: what needs the pair makes copies.
+                    let other = self.webs.find(partner);
+                    self.webs.partner[w as usize] = NONE;
+                    self.webs.partner[other as usize] = NONE;
+                    self.webs.high[w as usize] = false;
+                    self.webs.high[other as usize] = false;
+                }
             }
         }
         let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
