@@ -458,7 +458,7 @@ fn made(inst: &Inst, srcs: &[SrcRef]) -> Made {
         Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc | Opcode::Uarl => {
             Made::Copy
         }
-        Opcode::Ucmp => Made::Select,
+        Opcode::Ucmp | Opcode::Cmp => Made::Select,
         Opcode::And | Opcode::Or | Opcode::Xor => Made::Bits,
         Opcode::Umin | Opcode::Umax | Opcode::Imin | Opcode::Imax => Made::Bits,
         op => match op.info().dst_ty {

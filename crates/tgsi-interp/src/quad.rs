@@ -283,7 +283,7 @@ impl Quad {
         };
         let copies = matches!(
             inst.op,
-            Opcode::Mov | Opcode::Swz | Opcode::Cmp | Opcode::ReadFirst | Opcode::ReadInvoc
+            Opcode::Mov | Opcode::Swz | Opcode::ReadFirst | Opcode::ReadInvoc
         );
         if m.fill == 0 || copies {
             return;
@@ -293,6 +293,7 @@ impl Quad {
             let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
             if wide && f64::from_bits(pair).is_nan() {
                 words[half + 1] = any & 0x8007_ffff | 0x7ff8_0000;
+                words[half] = any;
                 m.flags.free_nan = true;
             }
         }
@@ -542,7 +543,11 @@ pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
                 value
             });
             lanes(0xf).fold(0, |m, i| {
-                let from = if a.words[i] != 0 { b.made } else { c.made };
+                let first = match inst.op {
+                    Opcode::Cmp => f32::from_bits(a.words[i]) < 0.0,
+                    _ => a.words[i] != 0,
+                };
+                let from = if first { b.made } else { c.made };
                 m | from & 0x11 << i
             })
         }

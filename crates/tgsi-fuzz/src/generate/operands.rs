@@ -352,6 +352,12 @@ impl Gen<'_, '_> {
             },
             2 => {
                 let at = self.c.below(self.outputs.len());
+                // A 64-bit result writes pairs, which an output must have.
+                let at = if wide && self.outputs[at].mask != 0xf {
+                    0
+                } else {
+                    at
+                };
                 self.output(at, mask)
             }
             _ => format!("TEMP[{}]{}", self.c.below(self.temps), mask_text(mask)),
