@@ -1,6 +1,6 @@
 //! Operands: registers, swizzles, masks, immediates, addresses.
 
-use tgsi::{ImmType, Stage};
+use tgsi::ImmType;
 
 use super::{CONSTS, Gen, VERTICES};
 use crate::choices::Choices;
@@ -260,18 +260,13 @@ impl Gen<'_, '_> {
         let input = if self.inputs > 0 { 14 } else { 0 };
         let array = if self.arrays.is_empty() { 0 } else { 8 };
         let counter = if self.loop_depth > 0 { 8 } else { 0 };
-        let out = if self.stage == Stage::TessCtrl { 5 } else { 0 };
-        match self
-            .c
-            .weighted(&[48, input, 12, 14, array, counter, 4, out])
-        {
+        match self.c.weighted(&[48, input, 12, 14, array, counter, 4]) {
             1 => self.input(),
             2 => self.uniform_register(),
             3 => self.immediate(of),
             4 => self.element().unwrap_or_else(|| "TEMP[0]".into()),
             5 => format!("TEMP[{}]", self.counters + self.c.below(self.loop_depth)),
             6 => format!("SV[{}]", self.c.below(self.system_values().len())),
-            7 => "OUT[1]".into(),
             _ => format!("TEMP[{}]", self.c.below(self.temps)),
         }
     }

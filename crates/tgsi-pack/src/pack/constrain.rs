@@ -285,11 +285,20 @@ impl Packing {
             let count = webs.len();
             webs.sort_unstable();
             webs.dedup();
-            if webs.len() < count || words.len() > 1 && self.unite_refs(&words).is_none() {
+            // The halves of a 64-bit result are a pair still, low before high.
+            let split = node.chans == 0 && words.len() == 2 && !self.is_pair(words[0], words[1]);
+            if webs.len() < count || split || words.len() > 1 && self.unite_refs(&words).is_none() {
                 self.detach(n);
                 return;
             }
         }
+    }
+
+    /// Whether two words are the halves of one pair.
+    fn is_pair(&self, lo: Ref, hi: Ref) -> bool {
+        let (l, h) = (self.home_web(lo), self.home_web(hi));
+        let partner = self.webs.partner.get(l as usize).copied().unwrap_or(NONE);
+        partner != NONE && self.webs.find(partner) == h && !self.webs.high[l as usize]
     }
 
     fn home_web(&self, r: Ref) -> u32 {
