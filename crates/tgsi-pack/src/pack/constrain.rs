@@ -246,6 +246,8 @@ impl Packing {
         for &p in &all {
             self.unite_lanes(p);
         }
+        // Lanes that did not fit are packs of their own now, with demands too.
+        let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
         for &p in &all {
             let mut i = 0;
             // Packs may grow in number while lanes are detached, not in lanes.
