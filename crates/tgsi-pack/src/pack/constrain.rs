@@ -240,7 +240,11 @@ impl Packing {
             };
             let wide = self.lir.nodes[n as usize].dst_count > 1;
             if rigid || wide {
-                self.unite_results(p);
+                let mut i = 0;
+                while let Some(&n) = self.packs[p as usize].nodes.get(i) {
+                    self.unite_results(n);
+                    i += 1;
+                }
             }
         }
         for &p in &all {
@@ -267,8 +271,7 @@ impl Packing {
     }
 
     /// All results of a whole instruction in one register; else it gets words of its own and copies.
-    fn unite_results(&mut self, p: PackId) {
-        let n = self.packs[p as usize].nodes[0];
+    fn unite_results(&mut self, n: NodeId) {
         // Two destinations are two registers.
         for d in 0..2u8 {
             let node = &self.lir.nodes[n as usize];
