@@ -178,7 +178,12 @@ impl Run<'_, '_> {
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         let whole = self.whole_outputs.clone();
-        for options in self.pack_options(program, &whole) {
+        for (restart, options) in self.pack_options(program, &whole).into_iter().enumerate() {
+            // Restarts are for when the first packing gains nothing: in the last round they are what
+            // makes sure that another run would find nothing either.
+            if restart > 0 && best.is_some() {
+                break;
+            }
             let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             if too_long(least_instructions(&l, &p), &bound) {
@@ -193,7 +198,7 @@ impl Run<'_, '_> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if self.options.level >= Level::O2 { 4 } else { 0 },
+                    restarts: if restart > 0 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
