@@ -198,7 +198,7 @@ impl Run<'_, '_> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if restart > 0 { 4 } else { 0 },
+                    restarts: if self.options.level == Level::O3 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
@@ -283,8 +283,8 @@ impl Run<'_, '_> {
 
     fn strategies(&self) -> &'static [Strategy] {
         match self.options.level {
-            Level::O0 | Level::O1 => &[Strategy::Pressure],
-            _ => &[Strategy::Pressure, Strategy::Source, Strategy::Late],
+            Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
+            Level::O3 => &[Strategy::Late, Strategy::Pressure, Strategy::Source],
         }
     }
 
