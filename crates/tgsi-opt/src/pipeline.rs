@@ -193,6 +193,11 @@ impl Run<'_, '_> {
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             for &strategy in self.strategies() {
                 let order = self.timed("schedule", |_| scheduler.schedule(strategy));
+                let placed: usize = order.iter().map(Vec::len).sum();
+                if placed != p.packs.iter().filter(|q| !q.dead).count() {
+                    failed = Some(unsupported("schedule", "packs depend on each other in a circle".to_owned()));
+                    continue;
+                }
                 // Small programs have few orders.
                 if orders.contains(&order) {
                     continue;

@@ -159,6 +159,7 @@ pub fn pack(
     p.constrain(f, options);
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after constraints");
     p.dependences(f);
+    p.part_circles();
     p.fold_stores(f, layout);
     if options.merge {
         p.merge_all(options);

@@ -162,24 +162,17 @@ impl Packing {
 
     /// One pack for the lanes of each source instruction.
     pub(super) fn initial(&mut self) {
-        for b in 0..self.lir.blocks.len() {
-            let mut open: FxHashMap<(u32, u64), PackId> = FxHashMap::default();
-            let nodes = self.lir.blocks[b].nodes.clone();
-            let mut list: Vec<PackId> = Vec::with_capacity(nodes.len());
-            for n in nodes {
-                let key = (self.lir.nodes[n as usize].hint.inst, self.key(n));
-                if self.packable(n) {
-                    if let Some(&p) = open.get(&key) {
-                        if self.room(p, n) {
-                            self.packs[p as usize].nodes.push(n);
-                            self.pack_of[n as usize] = p;
-                            continue;
-                        }
-                    }
-                    open.insert(key, self.packs.len() as PackId);
+        self.packs.reserve(self.lir.nodes.len());
+        let blocks = self.lir.blocks.clone();
+        for (b, block) in blocks.iter().enumerate() {
+            let first = self.packs.len();
+            for &n in &block.nodes {
+                let p = self.lane_pack(first, n);
+                self.pack_of[n as usize] = p;
+                if (p as usize) < self.packs.len() {
+                    self.packs[p as usize].nodes.push(n);
+                    continue;
                 }
-                self.pack_of[n as usize] = self.packs.len() as PackId;
-                list.push(self.packs.len() as PackId);
                 self.packs.push(Pack {
                     block: b as u32,
                     nodes: SmallVec::from_slice(&[n]),
@@ -190,9 +183,31 @@ impl Packing {
                 });
             }
             // Edge copies stand behind everything.
+            let mut list: Vec<PackId> = Vec::with_capacity(self.packs.len() - first + self.blocks[b].len());
+            list.extend(first as PackId..self.packs.len() as PackId);
             list.append(&mut self.blocks[b]);
             self.blocks[b] = list;
         }
+    }
+
+    /// The pack since `first` that a node is a lane of: one of the last few with its source
+    /// instruction and key; a number not used yet if there is none.
+    fn lane_pack(&self, first: usize, n: NodeId) -> PackId {
+        /// Instructions whose lanes may be interleaved.
+        const RECENT: usize = 6;
+        let none = self.packs.len() as PackId;
+        if !self.packable(n) {
+            return none;
+        }
+        let inst = self.lir.nodes[n as usize].hint.inst;
+        let from = first.max(self.packs.len().saturating_sub(RECENT));
+        for p in (from..self.packs.len()).rev() {
+            let lead = self.packs[p].nodes[0];
+            if self.lir.nodes[lead as usize].hint.inst == inst && self.packable(lead) && self.key(lead) == self.key(n) {
+                return if self.room(p as PackId, n) { p as PackId } else { none };
+            }
+        }
+        none
     }
 
     /// Whether a lane fits into a pack by count and destination.

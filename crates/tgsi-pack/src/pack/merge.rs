@@ -454,6 +454,39 @@ impl Packing {
         }
     }
 
+    /// Takes first packs apart whose lanes depend on each other through other packs. Only lanes with
+    /// something between them in the reference order can.
+    pub(super) fn part_circles(&mut self) {
+        for p in 0..self.packs.len() as PackId {
+            let pack = &self.packs[p as usize];
+            let span = |n: &NodeId| self.lir.nodes[*n as usize].pos;
+            let (low, high) = (pack.nodes.iter().map(span).min(), pack.nodes.iter().map(span).max());
+            let together = 2 * pack.nodes.len() as u32;
+            if pack.dead || pack.rigid || high.unwrap_or(0) - low.unwrap_or(0) < together {
+                continue;
+            }
+            if !pack.nodes.iter().any(|&n| self.depends(n, p)) {
+                continue;
+            }
+            let nodes = self.packs[p as usize].nodes.clone();
+            for &n in &nodes[1..] {
+                let id = self.packs.len() as PackId;
+                let mut part = self.packs[p as usize].clone();
+                part.nodes = SmallVec::from_slice(&[n]);
+                part.pos = self.lir.nodes[n as usize].pos;
+                self.pack_of[n as usize] = id;
+                self.blocks[part.block as usize].push(id);
+                self.packs.push(part);
+            }
+            let first = &mut self.packs[p as usize];
+            first.nodes.truncate(1);
+            first.pos = self.lir.nodes[nodes[0] as usize].pos;
+            let block = first.block as usize;
+            let packs = &self.packs;
+            self.blocks[block].sort_by_key(|&q| (packs[q as usize].pos, q));
+        }
+    }
+
     /// Whether `s` depends on pack `p` through something else, or `p` on `s`.
     fn depends(&self, s: NodeId, p: PackId) -> bool {
         let mut seen: rustc_hash::FxHashSet<PackId> = Default::default();
