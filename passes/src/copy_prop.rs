@@ -44,24 +44,49 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, 
         .order
         .iter()
         .any(|&p| phis.of(p).iter().any(|&a| ix(a) > ix(p)));
-    loop {
-        let mut found = false;
-        for &phi in &phis.order {
-            if !edits.subst.contains(phi)
-                && let Some(v) = only_input(edits, phi, phis.of(phi).iter().copied())
-                && ix(v) < ix(phi)
-                && !edits.redefine.contains_key(&phi)
-                && cx.spend()
-            {
-                edits.subst.insert(phi, v);
-                found = true;
-            }
+    let mut open: Vec<Value> = Vec::new();
+    let mut found = false;
+    for &phi in &phis.order {
+        if edits.subst.contains(phi) || edits.redefine.contains_key(&phi) {
+            continue;
         }
-        if !found || !loops {
-            break;
+        let now = replace(cx, edits, phi, phis);
+        found |= now;
+        if loops && !now && may_open(func, phis.of(phi)) {
+            open.push(phi);
         }
     }
+    while found && loops {
+        found = false;
+        open.retain(|&phi| {
+            let now = replace(cx, edits, phi, phis);
+            found |= now;
+            !now
+        });
+    }
     undefined(func, cx, phis, uses, edits);
+}
+
+/// Replaces a phi of one value; whether it was one.
+fn replace(cx: &PassCx, edits: &mut Edits, phi: Value, phis: &PhiInputs) -> bool {
+    match only_input(edits, phi, phis.of(phi).iter().copied()) {
+        Some(v) if ix(v) < ix(phi) && cx.spend() => {
+            edits.subst.insert(phi, v);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether replacing phis could leave one value of the inputs: at most one of them is no phi.
+fn may_open(func: &Function, inputs: &[Value]) -> bool {
+    let mut fixed = inputs
+        .iter()
+        .filter(|&&v| !matches!(func.values[v].op, VOp::Phi(_)));
+    match fixed.next() {
+        Some(first) => fixed.all(|v| v == first),
+        None => true,
+    }
 }
 
 /// The one value among the inputs other than the phi itself.

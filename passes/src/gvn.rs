@@ -117,12 +117,16 @@ fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> 
             return;
         }
         open.sort_unstable_by_key(|&p| ix(p));
+        if possible {
+            lists.push(open);
+            return;
+        }
         let mut firsts: SmallVec<[usize; 16]> = open
             .iter()
             .map(|p| ix(plan.edits.resolve(phis.of(*p)[0])))
             .collect();
         firsts.sort_unstable();
-        possible |= firsts.windows(2).any(|w| w[0] == w[1]);
+        possible = firsts.windows(2).any(|w| w[0] == w[1]);
         lists.push(open);
     };
     walk(func, &func.body, &mut |item| match item {

@@ -166,9 +166,11 @@ pub fn walk<'a>(func: &Function, body: &'a Body, f: &mut dyn FnMut(&'a Item)) {
 /// The inputs of every phi, by reachable edge.
 #[derive(Clone, Debug, Default)]
 pub struct PhiInputs {
-    /// Place in `lists` plus one, by arena position; 0 for what is no phi or has no input.
+    /// Place in `order` plus one, by arena position; 0 for what is no phi or has no input.
     number: Vec<u32>,
-    lists: Vec<SmallVec<[Value; 2]>>,
+    /// Where the inputs of each phi end in `inputs`, by place in `order`.
+    ends: Vec<u32>,
+    inputs: Vec<Value>,
     /// Phis in the order of their regions.
     pub order: Vec<Value>,
 }
@@ -176,7 +178,8 @@ pub struct PhiInputs {
 impl PhiInputs {
     /// Collects them from the tree.
     pub fn collect(f: &Function) -> PhiInputs {
-        let mut p = PhiInputs { number: vec![0; f.values.len()], lists: Vec::new(), order: Vec::new() };
+        let mut p = PhiInputs { number: vec![0; f.values.len()], ..PhiInputs::default() };
+        let mut edges = Vec::new();
         let mut results: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
         let mut params: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
         walk(f, &f.body, &mut |item| match item {
@@ -186,54 +189,71 @@ impl PhiInputs {
                     if let Some(args) = args
                         && known.is_none_or(|k| k == arm)
                     {
-                        p.add(&i.results, args);
+                        p.add(&i.results, args, &mut edges);
                     }
                 }
             }
             Item::Loop(l) => {
-                p.add(&l.params, &l.inits);
+                p.add(&l.params, &l.inits, &mut edges);
                 if let Some(b) = &l.back {
-                    p.add(&l.params, b);
+                    p.add(&l.params, b, &mut edges);
                 }
                 results.insert(l.id, &l.results);
                 params.insert(l.id, &l.params);
             }
             Item::Switch(s) => {
                 for c in &s.cases {
-                    p.add(&c.params, &c.entry);
+                    p.add(&c.params, &c.entry, &mut edges);
                     if let Some(fall) = &c.fall {
-                        p.add(&c.params, fall);
+                        p.add(&c.params, fall, &mut edges);
                     }
                 }
                 for args in [&s.end_args, &s.none_args].into_iter().flatten() {
-                    p.add(&s.results, args);
+                    p.add(&s.results, args, &mut edges);
                 }
                 results.insert(s.id, &s.results);
             }
             Item::Depart(id, args) => {
                 if let Some(r) = results.get(id) {
-                    p.add(r, args);
+                    p.add(r, args, &mut edges);
                 }
             }
             Item::Repeat(id, args) => {
                 if let Some(r) = params.get(id) {
-                    p.add(r, args);
+                    p.add(r, args, &mut edges);
                 }
             }
             Item::Effect(_) => {}
         });
+        p.sort(&edges);
         p
     }
 
-    fn add(&mut self, phis: &[Value], args: &[Value]) {
+    fn add(&mut self, phis: &[Value], args: &[Value], edges: &mut Vec<(u32, Value)>) {
         for (&phi, &a) in phis.iter().zip(args) {
             let n = &mut self.number[ix(phi)];
             if *n == 0 {
-                self.lists.push(SmallVec::new());
                 self.order.push(phi);
-                *n = self.lists.len() as u32;
+                self.ends.push(0);
+                *n = self.order.len() as u32;
             }
-            self.lists[*n as usize - 1].push(a);
+            self.ends[*n as usize - 1] += 1;
+            edges.push((*n, a));
+        }
+    }
+
+    /// Sorts the edges by phi, those of one phi in the order they came in.
+    fn sort(&mut self, edges: &[(u32, Value)]) {
+        let Some(&(_, any)) = edges.first() else { return };
+        let mut start = 0;
+        for end in &mut self.ends {
+            start += std::mem::replace(end, start);
+        }
+        self.inputs = vec![any; edges.len()];
+        for &(n, a) in edges {
+            let end = &mut self.ends[n as usize - 1];
+            self.inputs[*end as usize] = a;
+            *end += 1;
         }
     }
 
@@ -242,7 +262,11 @@ impl PhiInputs {
     pub fn of(&self, phi: Value) -> &[Value] {
         match self.number[ix(phi)] {
             0 => &[],
-            n => &self.lists[n as usize - 1],
+            n => {
+                let n = n as usize;
+                let start = if n == 1 { 0 } else { self.ends[n - 2] };
+                &self.inputs[start as usize..self.ends[n - 1] as usize]
+            }
         }
     }
 }
@@ -258,33 +282,11 @@ pub struct Liveness {
 /// Marks what effects, conditions and outputs need.
 pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
     let mut l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
-    let mut stack: Vec<Value> = Vec::new();
-    walk(f, &f.body, &mut |item| match item {
-        Item::Effect(v) => {
-            let kind = f.as_multi(*v).map_or(MultiKind::Effect, |m| m.kind);
-            if matches!(kind, MultiKind::Effect | MultiKind::Store) && !edits.dropped.contains(v) {
-                stack.push(*v);
-            }
-        }
-        Item::If(i) if known_branch(f, i).is_none() && has_effect(f, edits, i) => stack.push(i.cond),
-        Item::Switch(s) => {
-            stack.push(s.selector);
-            stack.extend(s.cases.iter().filter_map(|c| c.label));
-        }
-        Item::Depart(FUNCTION, args) => stack.extend(args),
-        _ => {}
-    });
+    let places = if phis.order.is_empty() { 0 } else { f.values.len() };
+    let mut roots = Roots { f, edits, stack: Vec::new(), cond_of: vec![None; places] };
+    roots.body(&f.body);
+    let Roots { mut stack, cond_of, .. } = roots;
     stack.extend(f.end_args.iter().flatten());
-    // A branch that only chooses between values is needed when one of its phis is.
-    let mut cond_of: Vec<Option<Value>> = vec![None; if phis.order.is_empty() { 0 } else { f.values.len() }];
-    walk(f, &f.body, &mut |item| {
-        if let Item::If(i) = item
-            && known_branch(f, i).is_none()
-            && !cond_of.is_empty()
-        {
-            i.results.iter().for_each(|&r| cond_of[ix(r)] = Some(i.cond));
-        }
-    });
     while let Some(v) = stack.pop() {
         let v = edits.resolve(v);
         if std::mem::replace(&mut l.live[ix(v)], true) {
@@ -318,6 +320,76 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
     l
 }
 
+/// What a function needs whatever its values are used for.
+struct Roots<'a> {
+    f: &'a Function,
+    edits: &'a Edits,
+    stack: Vec<Value>,
+    /// The condition that chooses between the inputs of a phi, by arena position: a branch that only
+    /// chooses between values is needed when one of its phis is. Empty if there are no phis.
+    cond_of: Vec<Option<Value>>,
+}
+
+impl Roots<'_> {
+    /// Notes the roots of the reachable items; whether any item does more than compute values.
+    fn body(&mut self, body: &Body) -> bool {
+        let mut effect = false;
+        for item in &body.items {
+            effect |= match item {
+                Item::Effect(v) => self.effect(*v),
+                Item::If(i) => match known_branch(self.f, i) {
+                    Some(true) => self.body(&i.then),
+                    Some(false) => self.body(&i.els),
+                    None => self.branch(i),
+                },
+                Item::Loop(l) => {
+                    self.body(&l.body);
+                    true
+                }
+                Item::Switch(s) => {
+                    self.stack.push(s.selector);
+                    self.stack.extend(s.cases.iter().filter_map(|c| c.label));
+                    for c in &s.cases {
+                        self.body(&c.body);
+                    }
+                    true
+                }
+                Item::Depart(id, args) => {
+                    if *id == FUNCTION {
+                        self.stack.extend(args);
+                    }
+                    true
+                }
+                Item::Repeat(..) => true,
+            };
+            if ends_body(self.f, item) {
+                break;
+            }
+        }
+        effect
+    }
+
+    fn effect(&mut self, v: Value) -> bool {
+        let kind = self.f.as_multi(v).map_or(MultiKind::Effect, |m| m.kind);
+        let kept = matches!(kind, MultiKind::Effect | MultiKind::Store) && !self.edits.dropped.contains(&v);
+        if kept {
+            self.stack.push(v);
+        }
+        kept
+    }
+
+    fn branch(&mut self, i: &If) -> bool {
+        if !self.cond_of.is_empty() {
+            i.results.iter().for_each(|&r| self.cond_of[ix(r)] = Some(i.cond));
+        }
+        let arms = self.body(&i.then) | self.body(&i.els);
+        if arms || i.then_args.is_none() || i.else_args.is_none() {
+            self.stack.push(i.cond);
+        }
+        arms
+    }
+}
+
 /// Whether an operand of a store is one of the channels `gone`.
 fn is_trimmed(slot: Slot, gone: u8) -> bool {
     matches!(slot, Slot::Src(0, c) if gone >> c & 1 != 0)
@@ -340,24 +412,6 @@ fn with_decided<'a>(f: &Function, edits: &'a Edits) -> Cow<'a, Edits> {
         }
     });
     edits
-}
-
-/// Whether an arm of a branch does more than compute values.
-fn has_effect(f: &Function, edits: &Edits, i: &If) -> bool {
-    let mut found = i.then_args.is_none() || i.else_args.is_none();
-    for arm in [&i.then, &i.els] {
-        walk(f, arm, &mut |item| {
-            found |= match item {
-                Item::Effect(v) => {
-                    let kind = f.as_multi(*v).map_or(MultiKind::Effect, |m| m.kind);
-                    matches!(kind, MultiKind::Effect | MultiKind::Store) && !edits.dropped.contains(v)
-                }
-                Item::Loop(_) | Item::Switch(_) | Item::Depart(..) | Item::Repeat(..) => true,
-                Item::If(_) => false,
-            };
-        });
-    }
-    found
 }
 
 /// Rebuilds a function under `edits`, passing each operation through `rule`.
@@ -608,13 +662,19 @@ impl Rebuild<'_> {
         if id == FUNCTION {
             return self.args(args);
         }
-        let kept = self.scopes.iter().rev().find(|m| m.0 == id).map(|m| m.2.clone());
-        self.pick(args, &kept.unwrap_or_default())
+        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else { return Vec::new() };
+        let kept = std::mem::take(&mut self.scopes[at].2);
+        let args = self.pick(args, &kept);
+        self.scopes[at].2 = kept;
+        args
     }
 
     fn repeat(&mut self, id: RegionId, args: &[Value]) -> Vec<Value> {
-        let kept = self.scopes.iter().rev().find(|m| m.0 == id).map(|m| m.1.clone());
-        self.pick(args, &kept.unwrap_or_default())
+        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else { return Vec::new() };
+        let kept = std::mem::take(&mut self.scopes[at].1);
+        let args = self.pick(args, &kept);
+        self.scopes[at].1 = kept;
+        args
     }
 }
 
