@@ -39,11 +39,6 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
 
 /// Adds the replacements to `edits`.
 pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
-    // Only a way round a loop brings in what comes later.
-    let loops = phis
-        .order
-        .iter()
-        .any(|&p| phis.of(p).iter().any(|&a| ix(a) > ix(p)));
     let mut open: Vec<Value> = Vec::new();
     let mut found = false;
     for &phi in &phis.order {
@@ -52,11 +47,11 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, 
         }
         let now = replace(cx, edits, phi, phis);
         found |= now;
-        if loops && !now && may_open(func, phis.of(phi)) {
+        if phis.loops && !now && may_open(func, phis.of(phi)) {
             open.push(phi);
         }
     }
-    while found && loops {
+    while found && phis.loops {
         found = false;
         open.retain(|&phi| {
             let now = replace(cx, edits, phi, phis);
@@ -108,8 +103,18 @@ fn only_input(edits: &Edits, phi: Value, inputs: impl Iterator<Item = Value>) ->
 /// Phis of one value and of words that nothing else reads and nobody wrote. Such a word is the
 /// same for the whole run, and so must the value be that stands for it.
 fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
+    let mut undefined: Vec<bool> = Vec::new();
+    for (i, d) in func.values.values().enumerate() {
+        if matches!(d.op, VOp::Undef(_)) {
+            undefined.resize(i, false);
+            undefined.push(true);
+        }
+    }
+    if undefined.is_empty() {
+        return;
+    }
     let mut anchors = None;
-    let is_undefined = |v: Value| matches!(func.values[v].op, VOp::Undef(_));
+    let is_undefined = |v: Value| undefined.get(ix(v)) == Some(&true);
     for &phi in &phis.order {
         let inputs = phis.of(phi);
         if !inputs.iter().any(|&v| is_undefined(v))

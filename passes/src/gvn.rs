@@ -101,47 +101,52 @@ pub(crate) fn find_phis(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &m
 
 /// The phis of each region that has several; empty if no two phis can be equal.
 fn phi_lists(func: &Function, phis: &PhiInputs, plan: &Plan) -> Vec<Vec<Value>> {
-    let mut lists: Vec<Vec<Value>> = Vec::new();
-    let mut possible = false;
-    let mut add = |list: &[Value]| {
-        let mut open: Vec<Value> = list
-            .iter()
-            .copied()
-            .filter(|p| {
-                !phis.of(*p).is_empty()
-                    && !plan.edits.subst.contains(*p)
-                    && !plan.edits.redefine.contains_key(p)
-            })
-            .collect();
-        if open.len() < 2 {
-            return;
-        }
-        open.sort_unstable_by_key(|&p| ix(p));
-        if possible {
-            lists.push(open);
-            return;
-        }
-        let mut firsts: SmallVec<[usize; 16]> = open
-            .iter()
-            .map(|p| ix(plan.edits.resolve(phis.of(*p)[0])))
-            .collect();
-        firsts.sort_unstable();
-        possible = firsts.windows(2).any(|w| w[0] == w[1]);
-        lists.push(open);
+    let is_open = |p: &Value| {
+        !phis.of(*p).is_empty()
+            && !plan.edits.subst.contains(*p)
+            && !plan.edits.redefine.contains_key(p)
     };
+    // The last region in which a value is the first input of a phi.
+    let mut first_in = vec![0u32; func.values.len()];
+    let mut region = 0;
+    let mut possible = false;
+    each_list(func, &mut |list| {
+        region += 1;
+        if possible || list.len() < 2 {
+            return;
+        }
+        for p in list.iter().filter(|p| is_open(p)) {
+            let first = ix(plan.edits.resolve(phis.of(*p)[0]));
+            possible |= std::mem::replace(&mut first_in[first], region) == region;
+        }
+    });
+    let mut lists: Vec<Vec<Value>> = Vec::new();
+    if possible {
+        each_list(func, &mut |list| {
+            let mut open: Vec<Value> = list.iter().copied().filter(is_open).collect();
+            if open.len() > 1 {
+                open.sort_unstable_by_key(|&p| ix(p));
+                lists.push(open);
+            }
+        });
+    }
+    lists
+}
+
+/// Calls `f` with the phis of each place that has any.
+fn each_list(func: &Function, f: &mut dyn FnMut(&[Value])) {
     walk(func, &func.body, &mut |item| match item {
-        Item::If(i) => add(&i.results),
+        Item::If(i) => f(&i.results),
         Item::Loop(l) => {
-            add(&l.params);
-            add(&l.results);
+            f(&l.params);
+            f(&l.results);
         }
         Item::Switch(s) => {
-            s.cases.iter().for_each(|c| add(&c.params));
-            add(&s.results);
+            s.cases.iter().for_each(|c| f(&c.params));
+            f(&s.results);
         }
         _ => {}
     });
-    if possible { lists } else { Vec::new() }
 }
 
 /// The phis of each list that may be equal: those whose inputs look alike when all phis of a list do.

@@ -173,6 +173,8 @@ pub struct PhiInputs {
     inputs: Vec<Value>,
     /// Phis in the order of their regions.
     pub order: Vec<Value>,
+    /// Whether a loop has a way back: only then may an input come later than its phi.
+    pub loops: bool,
 }
 
 impl PhiInputs {
@@ -180,6 +182,11 @@ impl PhiInputs {
     pub fn collect(f: &Function) -> PhiInputs {
         let mut p = PhiInputs { number: vec![0; f.values.len()], ..PhiInputs::default() };
         let mut edges = Vec::new();
+        if f.body.items.iter().any(|i| !matches!(i, Item::Effect(_))) {
+            edges.reserve(f.values.len());
+            p.order.reserve(f.values.len() / 4);
+            p.ends.reserve(f.values.len() / 4);
+        }
         let mut results: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
         let mut params: FxHashMap<RegionId, &[Value]> = FxHashMap::default();
         walk(f, &f.body, &mut |item| match item {
@@ -196,6 +203,7 @@ impl PhiInputs {
             Item::Loop(l) => {
                 p.add(&l.params, &l.inits, &mut edges);
                 if let Some(b) = &l.back {
+                    p.loops = true;
                     p.add(&l.params, b, &mut edges);
                 }
                 results.insert(l.id, &l.results);
@@ -220,6 +228,7 @@ impl PhiInputs {
             }
             Item::Repeat(id, args) => {
                 if let Some(r) = params.get(id) {
+                    p.loops = true;
                     p.add(r, args, &mut edges);
                 }
             }
