@@ -162,10 +162,12 @@ impl Run<'_, '_> {
         let lifted = self.timed("lift", |_| lift(program));
         let mut f = lifted.map_err(|e| unsupported("lift", e.to_string()))?;
         self.tell("lift", true, 0, &f);
+        // An integer operand holds a `-` only where the source has that too: not all consumers know it.
+        let negates = f.values.iter().any(|(_, d)| d.op == tgsi_ir::VOp::INeg);
         f = self.clean(f)?;
         let (lir, l, w) = self.timed("place", |s| {
             let l = layout(&f);
-            let mut lir = lir::build(&f, &l, !s.options.target.virgl);
+            let mut lir = lir::build(&f, &l, negates && !s.options.target.virgl);
             let options = WebOptions {
                 no_int_outputs: s.options.target.virgl,
                 keep_copies: false,
