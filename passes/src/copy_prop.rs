@@ -33,15 +33,22 @@ use crate::facts::{Anchors, Uses};
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let mut edits = Edits::default();
     let phis = PhiInputs::collect(func);
-    find(func, cx, &phis, &Uses::default(), &mut edits);
+    find(func, cx, &phis, &phis.order, &Uses::default(), &mut edits);
     (!edits.is_empty()).then(|| rebuild_from(func, &edits, &phis, &mut keep))
 }
 
-/// Adds the replacements to `edits`.
-pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
+/// Adds the replacements of the phis in `order` to `edits`.
+pub(crate) fn find(
+    func: &Function,
+    cx: &PassCx,
+    phis: &PhiInputs,
+    order: &[Value],
+    uses: &Uses,
+    edits: &mut Edits,
+) {
     let mut open: Vec<Value> = Vec::new();
     let mut found = false;
-    for &phi in &phis.order {
+    for &phi in order {
         if edits.subst.contains(phi) || edits.redefine.contains_key(&phi) {
             continue;
         }
@@ -59,7 +66,7 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, 
             !now
         });
     }
-    undefined(func, cx, phis, uses, edits);
+    undefined(func, cx, phis, order, uses, edits);
 }
 
 /// Replaces a phi of one value; whether it was one.
@@ -102,7 +109,14 @@ fn only_input(edits: &Edits, phi: Value, inputs: impl Iterator<Item = Value>) ->
 
 /// Phis of one value and of words that nothing else reads and nobody wrote. Such a word is the
 /// same for the whole run, and so must the value be that stands for it.
-fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits: &mut Edits) {
+fn undefined(
+    func: &Function,
+    cx: &PassCx,
+    phis: &PhiInputs,
+    order: &[Value],
+    uses: &Uses,
+    edits: &mut Edits,
+) {
     let mut undefined: Vec<bool> = Vec::new();
     for (i, d) in func.values.values().enumerate() {
         if matches!(d.op, VOp::Undef(_)) {
@@ -115,7 +129,7 @@ fn undefined(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: &Uses, edits:
     }
     let mut anchors = None;
     let is_undefined = |v: Value| undefined.get(ix(v)) == Some(&true);
-    for &phi in &phis.order {
+    for &phi in order {
         let inputs = phis.of(phi);
         if !inputs.iter().any(|&v| is_undefined(v))
             || edits.subst.contains(phi)

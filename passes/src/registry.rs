@@ -1,7 +1,9 @@
 //! The table of passes and the wrapper that runs them.
 
-use tgsi_ir::rewrite::PhiInputs;
-use tgsi_ir::{Function, Item, MultiKind};
+use std::borrow::Cow;
+
+use tgsi_ir::rewrite::{Edits, PhiInputs, liveness_with};
+use tgsi_ir::{Function, Item, MultiKind, VOp, Value, ix};
 
 use crate::facts::Uses;
 use crate::simplify::{ALL, Plan, rebuild_plan};
@@ -123,7 +125,12 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         let phis = PhiInputs::collect(f);
         if traits.regions {
             let uses = Uses::default();
-            copy_prop::find(f, cx, &phis, &uses, &mut plan.edits);
+            let order = if round == 0 {
+                wanted_phis(f, &phis)
+            } else {
+                Cow::Borrowed(&phis.order[..])
+            };
+            copy_prop::find(f, cx, &phis, &order, &uses, &mut plan.edits);
             // The first round still has phis that nothing reads.
             if round > 0 {
                 gvn::find_phis(f, cx, &phis, &mut plan);
@@ -153,6 +160,26 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
     }
     let new = current?;
     (cx.rewrites.get() != before || dce::has_work(func)).then_some(new)
+}
+
+/// From how many phis on a lifted function is searched for those that nothing reads.
+const MANY_PHIS: usize = 256;
+
+/// The phis that a result may depend on, in order: lifting makes one for every channel written in a
+/// region. What fetches and loads read counts, since one that is not needed may replace its twin.
+fn wanted_phis<'a>(f: &Function, phis: &'a PhiInputs) -> Cow<'a, [Value]> {
+    if phis.order.len() < MANY_PHIS {
+        return Cow::Borrowed(&phis.order);
+    }
+    let placed = f
+        .values
+        .iter()
+        .filter(|(_, d)| matches!(d.op, VOp::Multi(_) | VOp::Proj(_)))
+        .map(|(v, _)| v)
+        .collect();
+    let live = liveness_with(f, &Edits::default(), phis, placed).live;
+    let wanted = phis.order.iter().copied().filter(|&p| live[ix(p)]);
+    Cow::Owned(wanted.collect())
 }
 
 /// What a function has, so that passes with nothing to work on are skipped.

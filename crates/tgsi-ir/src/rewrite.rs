@@ -290,9 +290,14 @@ pub struct Liveness {
 
 /// Marks what effects, conditions and outputs need.
 pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
+    liveness_with(f, edits, phis, Vec::new())
+}
+
+/// As [`liveness`], where `wanted` values are needed too.
+pub fn liveness_with(f: &Function, edits: &Edits, phis: &PhiInputs, wanted: Vec<Value>) -> Liveness {
     let mut l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
     let places = if phis.order.is_empty() { 0 } else { f.values.len() };
-    let mut roots = Roots { f, edits, stack: Vec::new(), cond_of: vec![None; places] };
+    let mut roots = Roots { f, edits, stack: wanted, cond_of: vec![None; places] };
     roots.body(&f.body);
     let Roots { mut stack, cond_of, .. } = roots;
     stack.extend(f.end_args.iter().flatten());
