@@ -162,6 +162,9 @@ fn pays(func: &Function, i: &If, live: &[usize], select: Select, uses: &mut [u32
     pays
 }
 
+/// What stands for an instruction: the kind of operation, its opcode, its source instruction.
+type Group = (std::mem::Discriminant<VOp>, Option<Opcode>, u32);
+
 /// The values that only the phis of a branch need.
 struct Arm<'a> {
     func: &'a Function,
@@ -170,7 +173,7 @@ struct Arm<'a> {
     /// What `uses` lacks.
     taken: SmallVec<[Value; 32]>,
     /// Opcode and source instruction of each: about one instruction.
-    groups: SmallVec<[(std::mem::Discriminant<VOp>, Option<Opcode>, u32); 8]>,
+    groups: SmallVec<[Group; 8]>,
     fetches: bool,
 }
 
