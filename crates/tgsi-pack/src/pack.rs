@@ -118,6 +118,8 @@ pub struct Packing {
     log: Vec<(u32, u32, u8)>,
     /// Pack of each node.
     pub pack_of: Vec<PackId>,
+    /// Nodes there were before copies were inserted.
+    original: NodeId,
     /// Packs obey what virglrenderer takes; see [`PackOptions::virgl`].
     virgl: bool,
     /// Dependences inside blocks: predecessors of each node.
@@ -146,10 +148,17 @@ pub fn pack(
         log: Vec::new(),
         pack_of: vec![NONE; lir.nodes.len()],
         preds: Vec::new(),
+        original: lir.nodes.len() as NodeId,
         virgl: options.virgl,
         indexed: FxHashMap::default(),
         copies: FxHashMap::default(),
     };
+    // Copies are few: room for them saves moving everything.
+    let spare = lir.nodes.len() / 8 + 16;
+    p.lir.nodes.reserve(spare);
+    p.lir.opnds.reserve(spare);
+    p.classes.reserve(lir.ents as usize + spare);
+    p.parent.reserve(lir.ents as usize + spare);
     for e in 0..lir.ents {
         p.add_class(e);
     }

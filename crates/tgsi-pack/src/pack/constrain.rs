@@ -704,6 +704,9 @@ impl Packing {
 
     /// Splits a pack whose operands cannot stand in one register each.
     fn split(&mut self, p: PackId) {
+        if self.packs[p as usize].nodes.len() < 2 {
+            return;
+        }
         let slots = self.lir.nodes[self.packs[p as usize].nodes[0] as usize].sources as usize;
         let created = self.packs.len() as PackId;
         for k in 0..slots {

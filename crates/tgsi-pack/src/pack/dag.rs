@@ -113,16 +113,16 @@ impl Packing {
     }
 
     fn block_dependences(&mut self, f: &Function, b: usize, flow: &mut Flow, memory: bool) {
-        let mut order: Vec<(u32, NodeId)> = Vec::with_capacity(self.blocks[b].len() * 2);
+        // The block's own nodes stand in order; inserted copies are merged in.
+        let own = &self.lir.blocks[b].nodes;
+        let base = self.original;
+        let mut order: Vec<(u32, NodeId)> = Vec::with_capacity(own.len() + 16);
+        order.extend(own.iter().map(|&n| (self.lir.nodes[n as usize].pos, n)));
         for &p in &self.blocks[b] {
-            order.extend(
-                self.packs[p as usize]
-                    .nodes
-                    .iter()
-                    .map(|&n| (self.lir.nodes[n as usize].pos, n)),
-            );
+            let copies = self.packs[p as usize].nodes.iter().filter(|&&n| n >= base);
+            order.extend(copies.map(|&n| (self.lir.nodes[n as usize].pos, n)));
         }
-        order.sort_unstable();
+        order.sort();
         // Edge copies act at once: all read before any writes.
         let end = self.lir.blocks[b].end - 2;
         let cut = order.partition_point(|x| x.0 < end);
@@ -144,28 +144,24 @@ impl Packing {
     }
 
     fn edge(&mut self, from: NodeId, to: NodeId) {
-        if from != to && !self.preds[to as usize].contains(&from) {
-            self.preds[to as usize].push(from);
-        }
+        add_edge(&mut self.preds, from, to);
     }
 
     fn flow_reads(&mut self, n: NodeId, flow: &mut Flow, b: u32) {
-        let mut webs: SmallVec<[u32; 16]> = SmallVec::new();
         let node = &self.lir.nodes[n as usize];
-        self.lir.reads(node, &mut |e| webs.push(self.webs.find(e)));
-        for w in webs {
-            let state = flow.at(w, b);
-            let def = state.def;
+        let (webs, preds) = (&self.webs, &mut self.preds);
+        self.lir.reads(node, &mut |e| {
+            let w = webs.find(e);
+            let state = *flow.at(w, b);
             let last = state.readers;
             if last == NONE || flow.pool[last as usize].0 != n {
+                flow.at(w, b).readers = flow.pool.len() as u32;
                 flow.pool.push((n, last));
-                let new = flow.pool.len() as u32 - 1;
-                flow.at(w, b).readers = new;
             }
-            if def != NONE {
-                self.edge(def, n);
+            if state.def != NONE {
+                add_edge(preds, state.def, n);
             }
-        }
+        });
     }
 
     fn flow_writes(&mut self, n: NodeId, flow: &mut Flow, b: u32) {
@@ -287,6 +283,15 @@ impl Packing {
     }
 }
 
+/// Notes that `to` depends on `from`.
+#[inline]
+fn add_edge(preds: &mut [SmallVec<[NodeId; 4]>], from: NodeId, to: NodeId) {
+    let list = &mut preds[to as usize];
+    if from != to && !list.contains(&from) {
+        list.push(from);
+    }
+}
+
 /// Per web: the last write in the block and the reads since, as a list in the pool.
 struct Flow {
     states: Vec<State>,
@@ -301,6 +306,7 @@ struct State {
 }
 
 impl Flow {
+    #[inline]
     fn at(&mut self, web: u32, block: u32) -> &mut State {
         let s = &mut self.states[web as usize];
         if s.block != block {

@@ -62,34 +62,36 @@ impl Packing {
             index,
             to: vec![[0; WINDOW / 64]; packs.len()],
         };
-        // Direct edges, then closure from the last pack backwards: edges go forward in order,
-        // but lanes of one pack may stand apart, so repeat until nothing changes.
-        let mut direct: Vec<SmallVec<[u16; 6]>> =
-            (0..packs.len()).map(|_| SmallVec::new()).collect();
+        // Direct edges, then closure from the last pack backwards. Edges go forward in order but
+        // for packs whose lanes stand apart: then it takes more than one sweep.
+        let mut direct: Vec<(u16, u16)> = Vec::with_capacity(packs.len() * 2);
+        let mut backward = false;
         for (i, &p) in packs.iter().enumerate() {
-            for n in self.members(p) {
+            let pack = &self.packs[p as usize];
+            for &n in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
                 for &q in &self.preds[n as usize] {
                     let j = r.index[self.pack_of[q as usize] as usize];
                     if j != u16::MAX && j as usize != i {
-                        direct[j as usize].push(i as u16);
+                        direct.push((j, i as u16));
+                        backward |= j as usize > i;
                     }
                 }
             }
         }
+        direct.sort_unstable();
         loop {
             let mut changed = false;
-            for i in (0..packs.len()).rev() {
+            for &(i, j) in direct.iter().rev() {
+                let (i, j) = (i as usize, j as usize);
                 let mut set = r.to[i];
-                for &j in &direct[i] {
-                    set[j as usize / 64] |= 1 << (j % 64);
-                    for (s, t) in set.iter_mut().zip(r.to[j as usize]) {
-                        *s |= t;
-                    }
+                set[j / 64] |= 1 << (j % 64);
+                for (s, t) in set.iter_mut().zip(r.to[j]) {
+                    *s |= t;
                 }
                 changed |= set != r.to[i];
                 r.to[i] = set;
             }
-            if !changed {
+            if !changed || !backward {
                 return r;
             }
         }
