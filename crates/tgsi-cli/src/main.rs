@@ -22,6 +22,10 @@ use args::{Cli, Command, OptimizeArgs};
 use exit::Exit;
 use report::Reporter;
 
+/// An optimiser makes many small short-lived vectors; this allocator is made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,

@@ -8,6 +8,10 @@ use std::{env, fs, hint::black_box, process::ExitCode};
 
 use tgsi_opt::{Level, Options, TextOutcome, optimize_text};
 
+/// The allocator of the command `tgsi-opt`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One call of the library, from text to text. Never inlined: callgrind knows it by its name.
 #[inline(never)]
 fn measured(text: &str, options: &Options) -> Option<TextOutcome> {
