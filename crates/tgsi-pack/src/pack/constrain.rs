@@ -609,7 +609,7 @@ impl Packing {
         let mut class = host;
         for o in words {
             let same = |x: &(Opnd, Ent)| x.0.r == o.r && x.0.neg == o.neg && x.0.abs == o.abs;
-            if stays(self, o) && !pair || made.iter().any(same) && !pair {
+            if !pair && (stays(self, o) || made.iter().any(same)) {
                 continue;
             }
             let plain_word = !o.neg && !o.abs;
