@@ -12,6 +12,7 @@ use tgsi::{Effect, File, Index, Inst, Item as Header, Opcode, Program, Register,
 
 use crate::ir::*;
 
+mod flow;
 mod inst;
 pub use inst::reg_ref;
 
@@ -54,6 +55,16 @@ impl std::fmt::Display for LiftError {
 
 impl std::error::Error for LiftError {}
 
+impl LiftError {
+    /// The error with the instruction of the source that `origin` names.
+    fn from_source(mut self, origin: &[u32]) -> LiftError {
+        if let LiftError::Structure { at } | LiftError::Operand { at, .. } | LiftError::Flow { at, .. } = &mut self {
+            *at = origin.get(*at).map_or(*at, |&i| i as usize);
+        }
+        self
+    }
+}
+
 /// Deepest nesting that is lifted. The walk is recursive; hardware stops at 32.
 pub const MAX_DEPTH: usize = 200;
 /// Most instructions that are lifted; larger programs are returned as they are.
@@ -69,6 +80,14 @@ pub fn lift(program: &Program) -> Result<Function, LiftError> {
     if program.insts.len() > MAX_INSTS {
         return Err(LiftError::Limit("more than 100000 instructions"));
     }
+    let Some(expanded) = flow::expand(program)? else { return lift_structured(program) };
+    let mut f = lift_structured(&expanded.program).map_err(|e| e.from_source(&expanded.origin))?;
+    f.first_era = Function::new(program).first_era;
+    Ok(f)
+}
+
+/// Lifts a program without subroutines and jumps that are rewritten.
+fn lift_structured(program: &Program) -> Result<Function, LiftError> {
     let plan = Plan::new(program)?;
     let mut l = Lifter {
         func: Function::new(program),
