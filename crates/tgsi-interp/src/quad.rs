@@ -78,7 +78,8 @@ impl Quad {
         let word = value.words[a.comp as usize];
         m.flags.read_unset |= value.written >> a.comp & 1 == 0;
         let offset = if a.float {
-            f32::from_bits(word).floor() as i32
+            // As ARL converts it.
+            crate::eval32::to_i32(f64::from(f32::from_bits(word).floor()))
         } else {
             word as i32
         };

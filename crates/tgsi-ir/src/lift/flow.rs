@@ -592,3 +592,69 @@ impl Expander<'_> {
         self.add(at, Opcode::Endif, None, &[])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(insts: &str) -> Result<Vec<Opcode>, LiftError> {
+        let text = format!("FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..3]\n{insts}");
+        let program = tgsi::parse(&text).0;
+        super::super::lift(&program)?;
+        let e = expand(&program)?.expect("something to rewrite");
+        assert_eq!(e.origin.len(), e.program.insts.len());
+        Ok(e.program.insts.iter().map(|i| i.op).collect())
+    }
+
+    const SUB: &str = "MOV TEMP[0], IN[0]\nCAL :4\nMOV OUT[0], TEMP[0]\nEND\nBGNSUB\n";
+
+    #[test]
+    fn a_plain_program_is_left_alone() {
+        let text = "FRAG\nDCL OUT[0], COLOR\nMOV OUT[0], OUT[0]\nEND\n";
+        assert!(expand(&tgsi::parse(text).0).expect("fits").is_none());
+    }
+
+    #[test]
+    fn returns_at_the_ends_of_arms_need_no_loop() {
+        use Opcode::*;
+        let ops = expanded(&format!("{SUB}IF IN[0].xxxx\nRET\nENDIF\nMUL TEMP[0], TEMP[0], TEMP[0]\nRET\nENDSUB\n"));
+        assert_eq!(ops, Ok(vec![Mov, If, Else, Mul, Endif, Mov]));
+    }
+
+    #[test]
+    fn other_returns_leave_a_loop_that_runs_once() {
+        use Opcode::*;
+        let body = "IF IN[0].xxxx\nIF IN[0].yyyy\nRET\nENDIF\nENDIF\nMUL TEMP[0], TEMP[0], TEMP[0]\nENDSUB\n";
+        let ops = expanded(&format!("{SUB}{body}"));
+        assert_eq!(ops, Ok(vec![Mov, Bgnloop, If, If, Brk, Endif, Endif, Mul, Brk, Endloop, Mov]));
+    }
+
+    #[test]
+    fn a_return_from_a_loop_is_refused_where_it_stands() {
+        let ops = expanded(&format!("{SUB}BGNLOOP\nRET\nENDLOOP\nENDSUB\n"));
+        assert_eq!(ops, Err(LiftError::Flow { at: 6, op: Opcode::Ret }));
+    }
+
+    #[test]
+    fn recursion_is_refused() {
+        let ops = expanded(&format!("{SUB}CAL :8\nRET\nENDSUB\nBGNSUB\nCAL :4\nRET\nENDSUB\n"));
+        assert_eq!(ops, Err(LiftError::Flow { at: 9, op: Opcode::Cal }));
+    }
+
+    #[test]
+    fn calls_that_double_at_each_level_end_at_the_limit() {
+        let mut text = String::from("CAL :2\nEND\n");
+        for i in 0..40 {
+            let next = 2 + 4 * (i + 1);
+            text += &format!("BGNSUB\nCAL :{next}\nCAL :{next}\nENDSUB\n");
+        }
+        text += "BGNSUB\nRET\nENDSUB\n";
+        assert!(matches!(expanded(&text), Err(LiftError::Limit(_))));
+    }
+
+    #[test]
+    fn branches_are_refused() {
+        let ops = expanded("BREAKC IN[0].xxxx\nBRA :0\nEND\n");
+        assert!(ops.is_err());
+    }
+}
