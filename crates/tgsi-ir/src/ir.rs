@@ -10,10 +10,11 @@
 //! region edges, so no cycle runs through the arena.
 
 use la_arena::{Arena, Idx};
-use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::{Eval, File, Inst, Opcode, Program, Stage};
+
+use crate::intern::Interner;
 
 /// Handle of a value.
 pub type Value = Idx<ValueData>;
@@ -107,7 +108,21 @@ impl RegRef {
     pub fn addresses(&self) -> usize {
         usize::from(self.dim.is_some_and(|d| d.relative)) + usize::from(self.index.relative)
     }
+
+    fn hash(&self) -> u64 {
+        let word = |i: RefIndex| {
+            u64::from(i.base as u32) << 32 | u64::from(i.array) << 1 | u64::from(i.relative)
+        };
+        let mut h = (word(self.index) ^ (self.file as u64) << 26).wrapping_mul(ODD);
+        if let Some(d) = self.dim {
+            h = (h.rotate_left(23) ^ word(d) ^ 1 << 63).wrapping_mul(ODD);
+        }
+        h
+    }
 }
+
+/// An odd number with well mixed bits: multiplied by it, a key spreads over the upper bits.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Where an operand word of a [`Multi`] goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -311,8 +326,8 @@ pub struct Function {
     pub out_memory: bool,
     /// Next number of a phi, region or unique operation.
     pub next_id: u32,
-    pub(crate) interner: HashTable<Value>,
-    pub(crate) reg_ids: FxHashMap<RegRef, RegId>,
+    pub(crate) interner: Interner,
+    pub(crate) reg_ids: Interner,
     pub(crate) multi_ids: FxHashMap<u64, SmallVec<[MultiId; 1]>>,
 }
 
@@ -334,13 +349,12 @@ fn hash_of(op: VOp, precise: bool, args: &[Value]) -> u64 {
         VOp::Proj(c) => (11, u64::from(c)),
         VOp::Phi(n) => (12, u64::from(n)),
     };
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    // The table takes the top bits, which a product mixes best.
     let mut h = (word << 5 | kind << 1 | u64::from(precise)).wrapping_mul(ODD);
     for a in args {
         h = (h.rotate_left(23) ^ ix(*a) as u64).wrapping_mul(ODD);
     }
-    // The table takes the low bits for the place and the top ones for the tag.
-    h.rotate_left(26)
+    h
 }
 
 #[inline]
@@ -371,8 +385,8 @@ impl Function {
             arrays: Vec::new(),
             out_memory: false,
             next_id: 1,
-            interner: HashTable::with_capacity(program.insts.len() * 4),
-            reg_ids: FxHashMap::default(),
+            interner: Interner::with_capacity(program.insts.len() * 4),
+            reg_ids: Interner::with_capacity(0),
             multi_ids: FxHashMap::default(),
         }
     }
@@ -393,7 +407,7 @@ impl Function {
             arrays: self.arrays.clone(),
             out_memory: self.out_memory,
             next_id: self.next_id,
-            interner: HashTable::with_capacity(values),
+            interner: Interner::with_capacity(values),
             reg_ids: self.reg_ids.clone(),
             multi_ids: FxHashMap::default(),
         }
@@ -410,25 +424,29 @@ impl Function {
     pub fn intern(&mut self, op: VOp, precise: bool, wide: bool, args: Args, hint: LaneHint) -> Value {
         let hash = hash_of(op, precise, &args);
         let values = &mut self.values;
-        if let Some(&v) = self.interner.find(hash, |&v| same(&values[v], op, precise, &args)) {
-            let old = &mut values[v].hint;
-            old.depth = old.depth.min(hint.depth);
-            if (hint.inst, hint.lane) < (old.inst, old.lane) {
-                (old.inst, old.lane) = (hint.inst, hint.lane);
+        match self.interner.find(hash, |n| same(&values[value_at(n as usize)], op, precise, &args)) {
+            Ok(n) => {
+                let v = value_at(n as usize);
+                let old = &mut values[v].hint;
+                old.depth = old.depth.min(hint.depth);
+                if (hint.inst, hint.lane) < (old.inst, old.lane) {
+                    (old.inst, old.lane) = (hint.inst, hint.lane);
+                }
+                v
             }
-            return v;
+            Err(free) => {
+                let v = values.alloc(ValueData { op, precise, wide, args, hint });
+                self.interner.insert(free, hash, ix(v) as u32);
+                v
+            }
         }
-        let v = values.alloc(ValueData { op, precise, wide, args, hint });
-        self.interner.insert_unique(hash, v, |&v| {
-            let d = &values[v];
-            hash_of(d.op, d.precise, &d.args)
-        });
-        v
     }
 
     /// The value with this operation and these operands, if it exists already.
     pub fn find(&self, op: VOp, precise: bool, args: &Args) -> Option<Value> {
-        self.interner.find(hash_of(op, precise, args), |&v| same(&self.values[v], op, precise, args)).copied()
+        let hash = hash_of(op, precise, args);
+        let n = self.interner.find(hash, |n| same(&self.values[value_at(n as usize)], op, precise, args)).ok()?;
+        Some(value_at(n as usize))
     }
 
     /// A 32-bit constant.
@@ -461,11 +479,16 @@ impl Function {
 
     /// The number of a register reference.
     pub fn reg(&mut self, r: RegRef) -> RegId {
-        let regs = &mut self.regs;
-        *self.reg_ids.entry(r).or_insert_with(|| {
-            regs.push(r);
-            RegId(regs.len() as u32 - 1)
-        })
+        let hash = r.hash();
+        match self.reg_ids.find(hash, |n| self.regs[n as usize] == r) {
+            Ok(n) => RegId(n),
+            Err(free) => {
+                let n = self.regs.len() as u32;
+                self.regs.push(r);
+                self.reg_ids.insert(free, hash, n);
+                RegId(n)
+            }
+        }
     }
 
     /// The number of a multi-result operation. Pure ones with equal contents share a number;

@@ -118,8 +118,9 @@ pub fn layout(f: &Function) -> Layout {
         b.output_copies(end, args);
     }
     let mut l = b.l;
-    place(f, &mut l);
-    order(f, &mut l);
+    let counts = place(f, &mut l);
+    let effects = gather(f, &mut l, &counts);
+    order(f, &mut l, &effects);
     l
 }
 
@@ -339,11 +340,18 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Gives every needed floating value its block.
-fn place(f: &Function, l: &mut Layout) {
+/// Whether a placed value is an item of its block: constants need no place, phis stand apart.
+#[inline]
+fn is_item(op: VOp) -> bool {
+    !matches!(op, VOp::Imm(_) | VOp::Undef(_) | VOp::Phi(_))
+}
+
+/// Gives every needed floating value its block; the number of values that each block gets.
+fn place(f: &Function, l: &mut Layout) -> Vec<usize> {
     if l.blocks.len() == 1 {
-        return place_in_one(f, l);
+        return vec![place_in_one(f, l)];
     }
+    let mut counts = vec![0; l.blocks.len()];
     let early = earliest(f, l);
     let mut late = vec![NOWHERE; f.values.len()];
     let mark = |late: &mut [BlockId], l: &Layout, v: Value, b: BlockId| {
@@ -371,10 +379,7 @@ fn place(f: &Function, l: &mut Layout) {
                 continue;
             }
             l.place[i] = choose(l, d, early[i], late[i]);
-            if !matches!(d.op, VOp::Imm(_) | VOp::Undef(_)) {
-                let b = l.place[i] as usize;
-                l.blocks[b].items.push(v);
-            }
+            counts[l.place[i] as usize] += usize::from(is_item(d.op));
         }
         if !matches!(d.op, VOp::Phi(_)) {
             let b = l.place[i];
@@ -383,6 +388,26 @@ fn place(f: &Function, l: &mut Layout) {
             }
         }
     }
+    counts
+}
+
+/// Lists the items of every block in the order of the arena; what is returned are the effects
+/// of the blocks that have any, in their own order.
+fn gather(f: &Function, l: &mut Layout, counts: &[usize]) -> Vec<(BlockId, Vec<Value>)> {
+    let mut effects = Vec::new();
+    for ((b, block), &count) in l.blocks.iter_mut().enumerate().zip(counts) {
+        let items = Vec::with_capacity(block.items.len() + count);
+        let own = std::mem::replace(&mut block.items, items);
+        if !own.is_empty() {
+            effects.push((b as BlockId, own));
+        }
+    }
+    for ((v, d), &b) in f.values.iter().zip(&l.place) {
+        if b != NOWHERE && is_item(d.op) {
+            l.blocks[b as usize].items.push(v);
+        }
+    }
+    effects
 }
 
 /// The deepest block that the operands of each value force.
@@ -407,25 +432,25 @@ fn earliest(f: &Function, l: &Layout) -> Vec<BlockId> {
 }
 
 /// [`place`] for a program without branches: what is needed is in the only block.
-fn place_in_one(f: &Function, l: &mut Layout) {
-    let block = &mut l.blocks[0];
+fn place_in_one(f: &Function, l: &mut Layout) -> usize {
+    let block = &l.blocks[0];
+    let place = &mut l.place;
+    let mut count = 0;
     let mut used = vec![false; f.values.len()];
     block.copies.iter().for_each(|c| used[ix(c.src)] = true);
     block.items.iter().for_each(|&v| used[ix(v)] = true);
-    block.items.reserve(f.values.len());
     for (v, d) in f.values.iter().rev() {
         let i = ix(v);
         if !used[i] {
             continue;
         }
-        if l.place[i] == NOWHERE {
-            l.place[i] = 0;
-            if !matches!(d.op, VOp::Imm(_) | VOp::Undef(_)) {
-                block.items.push(v);
-            }
+        if place[i] == NOWHERE {
+            place[i] = 0;
+            count += usize::from(is_item(d.op));
         }
         d.args.iter().for_each(|&a| used[ix(a)] = true);
     }
+    count
 }
 
 fn choose(l: &Layout, d: &ValueData, early: BlockId, late: BlockId) -> BlockId {
@@ -451,7 +476,7 @@ fn behind(order: &[u32], d: &ValueData) -> u32 {
 }
 
 /// Sorts the items of each block: source order, operands first, effects in their order.
-fn order(f: &Function, l: &mut Layout) {
+fn order(f: &Function, l: &mut Layout, effects: &[(BlockId, Vec<Value>)]) {
     l.order.reserve(f.values.len());
     for (_, d) in f.values.iter() {
         // A phi is there before anything in its block.
@@ -459,27 +484,25 @@ fn order(f: &Function, l: &mut Layout) {
         l.order.push(o);
     }
     let order = &mut l.order;
-    let mut keys: Vec<u64> = Vec::new();
-    for block in &mut l.blocks {
-        // Effects were pushed first, in order.
-        let is_effect = |v: &Value| f.as_multi(*v).is_some_and(|m| m.kind != MultiKind::Pure);
-        let effects = block.items.iter().position(|v| !is_effect(v)).unwrap_or(block.items.len());
-        if delay(order, &block.items[..effects]) {
+    for (b, effects) in effects {
+        if delay(order, effects) {
             // Users of a delayed effect are delayed with it.
-            let mut items = block.items.clone();
-            items.sort_unstable_by_key(|v| ix(*v));
-            for v in items {
+            for &v in &l.blocks[*b as usize].items {
                 order[ix(v)] = order[ix(v)].max(behind(order, &f.values[v]));
             }
-            delay(order, &block.items[..effects]);
+            delay(order, effects);
         }
-        // Placed values come from the last to the first: turned around they are nearly sorted.
+    }
+    let mut keys: Vec<u64> = Vec::new();
+    for block in &mut l.blocks {
+        let items = &mut block.items;
+        if items.windows(2).all(|w| order[ix(w[0])] <= order[ix(w[1])]) {
+            continue;
+        }
         keys.clear();
-        for &v in block.items[..effects].iter().chain(block.items[effects..].iter().rev()) {
-            keys.push(u64::from(order[ix(v)]) << 32 | ix(v) as u64);
-        }
+        keys.extend(items.iter().map(|&v| u64::from(order[ix(v)]) << 32 | ix(v) as u64));
         keys.sort_unstable();
-        for (item, key) in block.items.iter_mut().zip(&keys) {
+        for (item, key) in items.iter_mut().zip(&keys) {
             *item = value_at(*key as u32 as usize);
         }
     }

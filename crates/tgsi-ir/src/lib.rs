@@ -1,6 +1,7 @@
 //! Structured regions over per-channel SSA.
 
 pub mod cfg;
+mod intern;
 mod print;
 pub mod verify;
 pub mod ir;

@@ -238,7 +238,7 @@ impl Lir {
     }
 
     /// Calls `f` for every stored word that reading `r` needs.
-    #[inline]
+    #[inline(always)]
     pub fn ref_reads<F: FnMut(Ent) + ?Sized>(&self, r: Ref, f: &mut F) {
         match r {
             Ref::Ent(e) => f(e),
@@ -306,33 +306,53 @@ pub fn build(f: &Function, l: &Layout, integer_negation: bool) -> Lir {
         integer_negation,
         lir: Lir {
             nodes: Vec::with_capacity(items),
-            opnds: Vec::with_capacity(2 * items),
-            def: Vec::with_capacity(n),
-            partner: Vec::with_capacity(n),
-            output: Vec::with_capacity(n),
-            lane: Vec::with_capacity(n),
+            opnds: Vec::with_capacity(2 * items + items / 2),
+            def: Vec::with_capacity(n + f.outputs.len()),
+            lane: Vec::with_capacity(n + f.outputs.len()),
             ..Lir::default()
         },
         ent: vec![NONE; n],
-        uses: vec![0; n],
-        stored: vec![false; n],
-        fold_sat: vec![false; n],
-        folded_load: vec![false; n],
+        uses: Vec::new(),
+        flags: vec![0; n],
         plain_exts: vec![NONE; f.regs.len()],
         ext_ids: FxHashMap::default(),
         blocks: Vec::with_capacity(l.blocks.len()),
         exts: Vec::with_capacity(f.regs.len()),
         extra_regs: Vec::new(),
         output_ents: vec![NONE; f.outputs.len()],
+        wide: Vec::new(),
     };
-    b.count_uses();
+    let seen = b.mark_special();
+    if seen.saturates {
+        b.count_uses();
+    }
     b.fold_loads();
-    b.decide();
+    if seen.any {
+        b.decide();
+    }
     b.run();
-    b.lir.blocks = Arc::new(b.blocks);
-    b.lir.exts = Arc::new(b.exts);
-    b.lir.extra_regs = Arc::new(b.extra_regs);
-    b.lir
+    b.finish()
+}
+
+/// Facts of a value in [`Build::flags`].
+mod flag {
+    /// A modifier (or address operation) that must be computed into a word of its own.
+    pub(super) const STORED: u8 = 1;
+    /// A saturate is folded into it: the clamp is the value.
+    pub(super) const FOLD_SAT: u8 = 2;
+    /// A load that its readers name themselves.
+    pub(super) const FOLDED_LOAD: u8 = 4;
+    /// Its readers may hold it as part of an operand: a modifier, an address operation or an
+    /// indexed register.
+    pub(super) const SPECIAL: u8 = 8;
+}
+
+/// What a function has that needs decisions.
+struct Seen {
+    /// Saturates.
+    saturates: bool,
+    /// Saturates or values that are [`flag::SPECIAL`].
+    any: bool,
 }
 
 struct Build<'a> {
@@ -343,12 +363,10 @@ struct Build<'a> {
     integer_negation: bool,
     /// First stored word of each value.
     ent: Vec<Ent>,
+    /// Number of readers of each value; empty without saturates, which alone ask.
     uses: Vec<u32>,
-    /// Modifiers (and address operations) that must be computed into a word of their own.
-    stored: Vec<bool>,
-    /// Values whose saturate is folded into them: the clamp is the value.
-    fold_sat: Vec<bool>,
-    folded_load: Vec<bool>,
+    /// Facts of each value, see [`flag`].
+    flags: Vec<u8>,
     /// Number in `exts` of each register reference without addresses.
     plain_exts: Vec<u32>,
     /// The same for references with addresses and for loads.
@@ -357,18 +375,79 @@ struct Build<'a> {
     exts: Vec<Ext>,
     extra_regs: Vec<tgsi_ir::RegRef>,
     output_ents: Vec<Ent>,
+    /// Low words of 64-bit values; the high word follows.
+    wide: Vec<Ent>,
 }
 
 impl Build<'_> {
+    #[inline]
+    fn is(&self, v: Value, flag: u8) -> bool {
+        self.flags[ix(v)] & flag != 0
+    }
+
+    #[inline]
+    fn set(&mut self, v: Value, flag: u8) {
+        self.flags[ix(v)] |= flag;
+    }
+
+    fn mark_special(&mut self) -> Seen {
+        let mut seen = Seen { saturates: false, any: false };
+        for ((_, d), flags) in self.f.values.iter().zip(&mut self.flags) {
+            let special = match d.op {
+                VOp::Sat => {
+                    seen.saturates = true;
+                    seen.any = true;
+                    false
+                }
+                VOp::Neg | VOp::Abs | VOp::INeg | VOp::Alu(Opcode::Arl | Opcode::Arr) => true,
+                VOp::Reg(..) => !d.args.is_empty(),
+                _ => false,
+            };
+            if special {
+                *flags = flag::SPECIAL;
+                seen.any = true;
+            }
+        }
+        seen
+    }
+
+    /// The program, with the tables that only now have their size.
+    fn finish(self) -> Lir {
+        let mut lir = self.lir;
+        let n = lir.ents as usize;
+        lir.partner = vec![NONE; n];
+        for lo in self.wide {
+            lir.partner[lo as usize] = lo + 1;
+            lir.partner[lo as usize + 1] = lo;
+        }
+        lir.output = vec![None; n];
+        for (&e, &place) in self.output_ents.iter().zip(&self.f.outputs) {
+            if e != NONE {
+                lir.output[e as usize] = Some(place);
+            }
+        }
+        lir.blocks = Arc::new(self.blocks);
+        lir.exts = Arc::new(self.exts);
+        lir.extra_regs = Arc::new(self.extra_regs);
+        lir
+    }
+
+    /// A new word.
+    #[inline]
+    fn fresh(&mut self, lane: u8) -> Ent {
+        let lir = &mut self.lir;
+        lir.def.push(NONE);
+        lir.lane.push(lane);
+        lir.ents += 1;
+        lir.ents - 1
+    }
+
     fn placed(&self, v: Value) -> bool {
         self.l.place[ix(v)] != NOWHERE
     }
 
     fn count_uses(&mut self) {
-        // Only saturates ask.
-        if self.f.values.iter().all(|(_, d)| d.op != VOp::Sat) {
-            return;
-        }
+        self.uses = vec![0; self.f.values.len()];
         for block in &self.l.blocks {
             for &v in &block.items {
                 for &a in &self.f.values[v].args {
@@ -426,7 +505,9 @@ impl Build<'_> {
                 let clobbered = block.items[i + 1..end.max(i + 1)].iter().any(|&s| {
                     f.as_multi(s).is_some_and(|w| w.kind == MultiKind::Store && may_alias(f, m, w) || is_fence(w))
                 });
-                self.folded_load[ix(v)] = !clobbered;
+                if !clobbered {
+                    self.set(v, flag::FOLDED_LOAD);
+                }
             }
         }
         // A projection that is used in another block, or by an edge, needs the word itself.
@@ -447,8 +528,8 @@ impl Build<'_> {
 
     fn unfold_if(&mut self, v: Value, block: u32) {
         let d = &self.f.values[v];
-        if self.folded_load[ix(v)] && self.l.place[ix(v)] != block {
-            self.folded_load[ix(v)] = false;
+        if self.l.place[ix(v)] != block {
+            self.flags[ix(v)] &= !flag::FOLDED_LOAD;
         }
         if matches!(d.op, VOp::Proj(_) | VOp::Half(_) | VOp::Pair | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Reg(..) | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl))
         {
@@ -460,7 +541,7 @@ impl Build<'_> {
 
     fn unfold(&mut self, v: Value) {
         let d = &self.f.values[v];
-        self.folded_load[ix(v)] = false;
+        self.flags[ix(v)] &= !flag::FOLDED_LOAD;
         if matches!(d.op, VOp::Proj(_) | VOp::Half(_) | VOp::Pair | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Reg(..) | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl))
         {
             for &a in &d.args {
@@ -480,11 +561,14 @@ impl Build<'_> {
                 let a = d.args[0];
                 let producer = matches!(f.values[a].op, VOp::Alu(_)) && self.uses[ix(a)] == 1;
                 if producer && self.l.place[ix(a)] == self.l.place[ix(v)] {
-                    self.fold_sat[ix(a)] = true;
+                    self.set(a, flag::FOLD_SAT);
                 }
                 if !producer {
                     self.storage_unless_modifier(a);
                 }
+            }
+            if !d.args.iter().any(|&a| self.is(a, flag::SPECIAL)) {
+                continue;
             }
             match d.op {
                 VOp::Alu(op) => {
@@ -526,7 +610,7 @@ impl Build<'_> {
         // A computed modifier reads its own operand, which may be a modifier in turn.
         for i in (0..f.values.len()).rev() {
             let v = tgsi_ir::value_at(i);
-            if !self.stored[i] {
+            if !self.is(v, flag::STORED) {
                 continue;
             }
             let d = &f.values[v];
@@ -559,7 +643,7 @@ impl Build<'_> {
             _ => modifiers && ty.is_float_modifier(),
         };
         if !folds {
-            self.stored[ix(v)] = true;
+            self.set(v, flag::STORED);
             return;
         }
         // -|x| is one operand, |-x| was rewritten, -(-x) too.
@@ -568,11 +652,11 @@ impl Build<'_> {
         match (d.op, inner.op) {
             (VOp::Neg, VOp::Abs) => {
                 if matches!(self.f.values[inner.args[0]].op, VOp::Neg | VOp::Abs | VOp::INeg) {
-                    self.stored[ix(inner.args[0])] = true;
+                    self.set(inner.args[0], flag::STORED);
                 }
                 self.need_word(inner.args[0]);
             }
-            (_, VOp::Neg | VOp::Abs | VOp::INeg) => self.stored[ix(a)] = true,
+            (_, VOp::Neg | VOp::Abs | VOp::INeg) => self.set(a, flag::STORED),
             _ => self.need_word(a),
         }
     }
@@ -582,7 +666,7 @@ impl Build<'_> {
     fn need_word(&mut self, v: Value) {
         let d = &self.f.values[v];
         match d.op {
-            VOp::Alu(Opcode::Arl | Opcode::Arr) => self.stored[ix(v)] = true,
+            VOp::Alu(Opcode::Arl | Opcode::Arr) => self.set(v, flag::STORED),
             VOp::Reg(..) if !d.args.is_empty() => d.args.iter().for_each(|&a| self.need_address(a)),
             _ => {}
         }
@@ -599,12 +683,11 @@ impl Build<'_> {
     fn ent(&mut self, v: Value) -> Ent {
         if self.ent[ix(v)] == NONE {
             let d = &self.f.values[v];
-            let e = self.lir.new_ent(NONE, d.hint.lane);
+            let e = self.fresh(d.hint.lane);
             self.ent[ix(v)] = e;
             if d.wide {
-                let hi = self.lir.new_ent(NONE, d.hint.lane + 1);
-                self.lir.partner[e as usize] = hi;
-                self.lir.partner[hi as usize] = e;
+                self.fresh(d.hint.lane + 1);
+                self.wide.push(e);
             }
         }
         self.ent[ix(v)]
@@ -628,7 +711,7 @@ impl Build<'_> {
                 }
                 Ref::Ext(*x, c)
             }
-            VOp::Proj(c) if self.folded_load[ix(d.args[0])] => {
+            VOp::Proj(c) if self.is(d.args[0], flag::FOLDED_LOAD) => {
                 let load = d.args[0];
                 Ref::Ext(self.load_ext(load), c)
             }
@@ -642,7 +725,7 @@ impl Build<'_> {
             VOp::Half(h) => match self.resolve_wide(d.args[0]) {
                 [lo, hi] => [lo, hi][h as usize],
             },
-            VOp::Sat if self.fold_sat[ix(d.args[0])] => Ref::Ent(self.ent(d.args[0])),
+            VOp::Sat if self.is(d.args[0], flag::FOLD_SAT) => Ref::Ent(self.ent(d.args[0])),
             _ => Ref::Ent(self.ent(v)),
         }
     }
@@ -651,7 +734,7 @@ impl Build<'_> {
         let d = &self.f.values[v];
         match d.op {
             VOp::Pair => [self.resolve(d.args[0]), self.resolve(d.args[1])],
-            VOp::Sat if self.fold_sat[ix(d.args[0])] => {
+            VOp::Sat if self.is(d.args[0], flag::FOLD_SAT) => {
                 let e = self.ent(d.args[0]);
                 [Ref::Ent(e), Ref::Ent(e + 1)]
             }
@@ -705,10 +788,18 @@ impl Build<'_> {
     }
 
     /// An operand with its modifiers.
+    #[inline]
     fn operand(&mut self, v: Value, pos: u8) -> Opnd {
+        // What has a word is read from it.
+        match self.ent[ix(v)] {
+            NONE => self.other_operand(v, pos),
+            e => Opnd { r: Ref::Ent(e), neg: false, abs: false, pos },
+        }
+    }
+
+    fn other_operand(&mut self, mut v: Value, pos: u8) -> Opnd {
         let mut o = Opnd { r: Ref::Imm(0), neg: false, abs: false, pos };
-        let mut v = v;
-        while !self.stored[ix(v)] {
+        while !self.is(v, flag::STORED) {
             let d = &self.f.values[v];
             match d.op {
                 VOp::Neg | VOp::INeg => o.neg = !o.neg,
@@ -740,11 +831,11 @@ impl Build<'_> {
             for &v in &block.items {
                 let d = &f.values[v];
                 let made = match d.op {
-                    VOp::Alu(Opcode::Arl | Opcode::Arr) if !self.stored[ix(v)] => None,
+                    VOp::Alu(Opcode::Arl | Opcode::Arr) if !self.is(v, flag::STORED) => None,
                     VOp::Alu(op) => Some(self.alu(v, op)),
-                    VOp::Neg | VOp::Abs | VOp::INeg if self.stored[ix(v)] => Some(self.modifier(v)),
-                    VOp::Sat if !self.fold_sat[ix(d.args[0])] => Some(self.modifier(v)),
-                    VOp::Multi(_) if !self.folded_load[ix(v)] => Some(self.whole(v)),
+                    VOp::Neg | VOp::Abs | VOp::INeg if self.is(v, flag::STORED) => Some(self.modifier(v)),
+                    VOp::Sat if !self.is(d.args[0], flag::FOLD_SAT) => Some(self.modifier(v)),
+                    VOp::Multi(_) if !self.is(v, flag::FOLDED_LOAD) => Some(self.whole(v)),
                     _ => None,
                 };
                 if let Some(mut node) = made {
@@ -781,8 +872,7 @@ impl Build<'_> {
         if known != NONE {
             return known;
         }
-        let e = self.lir.new_ent(NONE, place.1);
-        self.lir.output[e as usize] = Some(place);
+        let e = self.fresh(place.1);
         self.output_ents[k as usize] = e;
         e
     }
@@ -797,22 +887,25 @@ impl Build<'_> {
         let info = op.info();
         let mut n = self.node(What::Alu(op));
         let per = if let Shape::Dot(n) = info.shape { n as usize } else { 1 };
-        for (k, &a) in d.args.iter().enumerate() {
+        let mut len = 0;
+        for &a in &d.args {
             if f.values[a].wide {
                 let [lo, hi] = self.resolve_wide(a);
                 self.lir.opnds.push(Opnd { r: lo, neg: false, abs: false, pos: 0 });
                 self.lir.opnds.push(Opnd { r: hi, neg: false, abs: false, pos: 1 });
                 n.push_len(2);
             } else {
-                let o = self.operand(a, (k % per) as u8);
+                let o = self.operand(a, len as u8);
                 self.lir.opnds.push(o);
-                if k % per == per - 1 {
-                    n.push_len(per);
+                len += 1;
+                if len == per {
+                    n.push_len(len);
+                    len = 0;
                 }
             }
         }
         n.precise = d.precise;
-        n.sat = self.fold_sat[ix(v)];
+        n.sat = self.is(v, flag::FOLD_SAT);
         n.dst = self.ent(v);
         n.dst_count = 1 + u8::from(d.wide);
         n
@@ -895,7 +988,7 @@ impl Build<'_> {
         n.dst_count = n.chans.count_ones() as u8;
         n.dst = self.lir.ents;
         for c in (0..8u8).filter(|c| n.chans >> c & 1 != 0) {
-            self.lir.new_ent(NONE, c & 3);
+            self.fresh(c & 3);
         }
         self.ent[ix(v)] = n.dst;
         n

@@ -155,8 +155,14 @@ impl Flow<'_> {
     fn word(&mut self, word: usize, writes: &[(u32, u32)], reads: &[(u32, u32)]) -> Segs {
         self.segs.clear();
         self.segs.extend(writes.iter().map(|&(_, p)| (p, p + 1)));
-        for &(b, p) in reads {
-            self.back(writes, b, p);
+        for (i, &(b, p)) in reads.iter().enumerate() {
+            // A later read in the block says more, unless a write stands between.
+            let covered = reads.get(i + 1).is_some_and(|&(next, q)| {
+                next == b && p <= q && !writes.iter().any(|w| w.0 == b && p <= w.1 && w.1 < q)
+            });
+            if !covered {
+                self.back(writes, b, p);
+            }
         }
         while let Some(b) = self.work.pop() {
             if std::mem::replace(&mut self.stamp[b as usize], word as u32) != word as u32 {

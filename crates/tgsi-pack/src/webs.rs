@@ -124,10 +124,18 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions<'_>) -> Webs {
         segs: Arc::default(),
         read: vec![false; n],
         out: lir.output.clone(),
-        pin: lir.output.iter().map(|o| o.map(|o| o.1)).collect(),
+        pin: vec![None; n],
         partner: lir.partner.clone(),
-        high: (0..n).map(|e| lir.partner[e] != NONE && lir.partner[e] < e as u32).collect(),
+        high: vec![false; n],
     };
+    for (e, &partner) in lir.partner.iter().enumerate() {
+        w.high[e] = partner != NONE && partner < e as u32;
+    }
+    for (pin, out) in w.pin.iter_mut().zip(&lir.output) {
+        if let Some((_, c)) = out {
+            *pin = Some(*c);
+        }
+    }
     for node in &lir.nodes {
         if let What::Multi(_) = node.what {
             for (e, c) in node.results() {
@@ -196,49 +204,73 @@ struct Local {
     block: u32,
     start: u32,
     end: u32,
-    /// Whether there was such an event; it and all that follow are kept apart.
-    global: bool,
+    /// Number of the word among those with such an event, [`NONE`] without one; that event and
+    /// all that follow are kept apart.
+    global: u32,
+}
+
+/// Words that do not live in one block, numbered anew, with their writes and reads.
+#[derive(Default)]
+struct Global {
+    words: Vec<Ent>,
+    writes: Vec<Event>,
+    reads: Vec<Event>,
+}
+
+impl Global {
+    /// The number of a word, whose events so far are told if they were local.
+    fn word(&mut self, e: Ent, l: &mut Local) -> u32 {
+        if l.global == NONE {
+            l.global = self.words.len() as u32;
+            self.words.push(e);
+            if l.block != NONE {
+                self.writes.push((l.global, l.block, l.start));
+                if l.end > l.start + 1 {
+                    self.reads.push((l.global, l.block, l.end));
+                }
+            }
+        }
+        l.global
+    }
 }
 
 /// The live range of each word in the reference order; notes in `read` what instructions and
 /// conditions read. Most words live in one block, which one look at each event shows.
 fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     let n = lir.ents as usize;
-    let mut locals = vec![Local { block: NONE, start: 0, end: 0, global: false }; n];
-    let (mut writes, mut reads): (Vec<Event>, Vec<Event>) = (Vec::new(), Vec::new());
+    let mut locals = vec![Local { block: NONE, start: 0, end: 0, global: NONE }; n];
+    let mut global = Global::default();
     events(lir, &mut |kind, e, block, pos| {
         let l = &mut locals[e as usize];
         read[e as usize] |= kind == Kind::Read;
         if kind == Kind::Write {
-            if l.block == NONE && !l.global {
-                *l = Local { block, start: pos, end: pos + 1, global: false };
+            if l.block == NONE && l.global == NONE {
+                *l = Local { block, start: pos, end: pos + 1, global: NONE };
             } else {
-                l.global = true;
-                writes.push((e, block, pos));
+                let word = global.word(e, l);
+                global.writes.push((word, block, pos));
             }
-        } else if !l.global && l.block == block && pos > l.start {
+        } else if l.global == NONE && l.block == block && pos > l.start {
             l.end = l.end.max(pos);
         } else {
-            l.global = true;
-            reads.push((e, block, pos));
+            let word = global.word(e, l);
+            global.reads.push((word, block, pos));
         }
     });
-    let all_local = writes.is_empty() && reads.is_empty();
-    for (e, l) in locals.iter().enumerate().filter(|(_, l)| l.global && l.block != NONE) {
-        writes.push((e as Ent, l.block, l.start));
-        if l.end > l.start + 1 {
-            reads.push((e as Ent, l.block, l.end));
-        }
-    }
-    let mut segs = if all_local {
-        vec![Segs::new(); n]
-    } else {
-        let spans: Vec<(u32, u32)> = lir.blocks.iter().map(|b| (b.start, b.end)).collect();
-        ranges(n, &Blocks { layout, spans: &spans }, &writes, &reads)
-    };
-    for (s, l) in segs.iter_mut().zip(&locals) {
-        if !l.global && l.block != NONE {
+    let mut segs = Vec::with_capacity(n);
+    for l in &locals {
+        let mut s = Segs::new();
+        if l.global == NONE && l.block != NONE {
             s.push((l.start, l.end));
+        }
+        segs.push(s);
+    }
+    if !global.words.is_empty() {
+        let mut spans: Vec<(u32, u32)> = Vec::with_capacity(lir.blocks.len());
+        spans.extend(lir.blocks.iter().map(|b| (b.start, b.end)));
+        let far = ranges(global.words.len(), &Blocks { layout, spans: &spans }, &global.writes, &global.reads);
+        for (&e, s) in global.words.iter().zip(far) {
+            segs[e as usize] = s;
         }
     }
     segs

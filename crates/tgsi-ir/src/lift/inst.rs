@@ -33,6 +33,9 @@ fn odd_modifier(inst: &Inst, k: usize) -> bool {
     ty.is_wide() || s.abs && !ty.is_float_modifier()
 }
 
+/// Most operands of a componentwise operation.
+const MAX_OPERANDS: usize = 4;
+
 fn ref_index(i: Index) -> RefIndex {
     RefIndex { base: i.base, relative: i.addr.is_some(), array: i.array }
 }
@@ -299,15 +302,7 @@ impl Lifter<'_> {
         Ok(self.func.pair(lo, hi, hint))
     }
 
-    /// The slots of the sources of an instruction.
-    fn slots(&self, inst: &Inst) -> SmallVec<[Option<usize>; 4]> {
-        let mut slots = SmallVec::new();
-        for src in &inst.srcs {
-            slots.push(self.plan.slot(&src.reg));
-        }
-        slots
-    }
-
+    #[inline]
     fn saturate(&mut self, inst: &Inst, v: Value, hint: LaneHint) -> Value {
         if inst.sat { self.func.modifier(VOp::Sat, v, hint) } else { v }
     }
@@ -315,64 +310,81 @@ impl Lifter<'_> {
     fn comp(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
         let info = inst.op.info();
         let dst = Dst { mask: dst_mask(inst), ..inst.dsts[0] };
+        if !info.dst_ty.is_wide() {
+            return self.lanes(at, inst, &dst, out);
+        }
         let mut results: SmallVec<[(u8, Value); 4]> = SmallVec::new();
         let wide_src = info.src_ty.iter().any(|t| t.is_wide());
-        if info.dst_ty.is_wide() {
-            for p in 0..2u8 {
-                if dst.mask >> (2 * p) & 3 == 0 {
-                    continue;
-                }
-                let hint = self.hint(at, 2 * p);
-                let mut args = Args::new();
-                for (k, src) in inst.srcs.iter().enumerate() {
-                    let ty = info.src_ty[k];
-                    args.push(if ty.is_wide() {
-                        self.pair(at, src, p, ty, out)?
-                    } else {
-                        self.word(at, src, if wide_src { 2 * p } else { p }, ty, out)?
-                    });
-                }
-                let v = self.func.alu(inst.op, inst.precise, args, hint);
-                let v = self.saturate(inst, v, hint);
-                for h in 0..2 {
-                    if dst.mask >> (2 * p + h) & 1 != 0 {
-                        let hint = self.hint(at, 2 * p + h);
-                        results.push((2 * p + h, self.func.half(v, h, hint)));
-                    }
-                }
+        for p in 0..2u8 {
+            if dst.mask >> (2 * p) & 3 == 0 {
+                continue;
             }
-        } else {
-            let slots = self.slots(inst);
-            for c in (0..4u8).filter(|c| dst.mask >> c & 1 != 0) {
-                let hint = self.hint(at, c);
-                let mut args = Args::new();
-                for ((src, &slot), &ty) in inst.srcs.iter().zip(&slots).zip(info.src_ty) {
-                    args.push(if ty.is_wide() {
-                        let p = wide_half(inst, c).unwrap_or(c / 2);
-                        self.pair(at, src, p, ty, out)?
-                    } else {
-                        self.word_slot(at, src, slot, c, ty, out)?
-                    });
+            let hint = self.hint(at, 2 * p);
+            let mut args = Args::new();
+            for (k, src) in inst.srcs.iter().enumerate() {
+                let ty = info.src_ty[k];
+                args.push(if ty.is_wide() {
+                    self.pair(at, src, p, ty, out)?
+                } else {
+                    self.word(at, src, if wide_src { 2 * p } else { p }, ty, out)?
+                });
+            }
+            let v = self.func.alu(inst.op, inst.precise, args, hint);
+            let v = self.saturate(inst, v, hint);
+            for h in 0..2 {
+                if dst.mask >> (2 * p + h) & 1 != 0 {
+                    let hint = self.hint(at, 2 * p + h);
+                    results.push((2 * p + h, self.func.half(v, h, hint)));
                 }
-                let v = self.unit(inst, args, hint);
-                let v = self.saturate(inst, v, hint);
-                results.push((c, v));
             }
         }
         self.assign(at, &dst, &results, out)
     }
 
-    /// A narrow componentwise operation. Moves are their operand.
-    fn unit(&mut self, inst: &Inst, args: Args, hint: LaneHint) -> Value {
-        match inst.op {
-            Opcode::Mov | Opcode::Swz | Opcode::Uarl => args[0],
-            Opcode::Abs => self.func.modifier(VOp::Abs, args[0], hint),
-            Opcode::Sub => {
-                let b = self.func.modifier(VOp::Neg, args[1], hint);
-                self.func.alu(Opcode::Add, inst.precise, SmallVec::from_slice(&[args[0], b]), hint)
-            }
-            op => self.func.alu(op, inst.precise, args, hint),
+    /// A componentwise operation with narrow results: one value a lane.
+    fn lanes(&mut self, at: usize, inst: &Inst, dst: &Dst, out: &mut Body) -> Result<(), LiftError> {
+        let info = inst.op.info();
+        let mut slots = [None; MAX_OPERANDS];
+        let count = inst.srcs.len().min(MAX_OPERANDS);
+        for (slot, src) in slots.iter_mut().zip(&inst.srcs) {
+            *slot = self.plan.slot(&src.reg);
         }
+        let moves = matches!(inst.op, Opcode::Mov | Opcode::Swz | Opcode::Uarl);
+        let rewritten = moves || matches!(inst.op, Opcode::Abs | Opcode::Sub);
+        let mut results = [(0, value_at(0)); 4];
+        let mut len = 0;
+        for c in (0..4u8).filter(|c| dst.mask >> c & 1 != 0) {
+            let mut args = [value_at(0); MAX_OPERANDS];
+            for (k, src) in inst.srcs.iter().enumerate().take(count) {
+                let ty = info.src_ty[k];
+                args[k] = if ty.is_wide() {
+                    self.pair(at, src, wide_half(inst, c).unwrap_or(c / 2), ty, out)?
+                } else {
+                    self.word_slot(at, src, slots[k], c, ty, out)?
+                };
+            }
+            let hint = self.hint(at, c);
+            let v = if moves {
+                args[0]
+            } else if rewritten {
+                self.unit(inst, args, hint)
+            } else {
+                let args = Args::from_buf_and_len(args, count);
+                self.func.intern(VOp::Alu(inst.op), inst.precise, false, args, hint)
+            };
+            results[len] = (c, self.saturate(inst, v, hint));
+            len += 1;
+        }
+        self.assign(at, dst, &results[..len], out)
+    }
+
+    /// A narrow componentwise operation that other operations say.
+    fn unit(&mut self, inst: &Inst, args: [Value; MAX_OPERANDS], hint: LaneHint) -> Value {
+        if inst.op == Opcode::Abs {
+            return self.func.modifier(VOp::Abs, args[0], hint);
+        }
+        let b = self.func.modifier(VOp::Neg, args[1], hint);
+        self.func.alu(Opcode::Add, inst.precise, SmallVec::from_slice(&[args[0], b]), hint)
     }
 
     fn scalar(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
