@@ -23,8 +23,14 @@ impl Interner {
     /// A table with room for `numbers` before it grows.
     pub(crate) fn with_capacity(numbers: usize) -> Interner {
         // A quarter stays free, so that runs stay short.
-        let slots = (numbers + numbers / 3 + 1).next_power_of_two().clamp(16, 1 << 31);
-        Interner { slots: vec![0; slots], len: 0, shift: 32 - slots.trailing_zeros() }
+        let slots = (numbers + numbers / 3 + 1)
+            .next_power_of_two()
+            .clamp(16, 1 << 31);
+        Interner {
+            slots: vec![0; slots],
+            len: 0,
+            shift: 32 - slots.trailing_zeros(),
+        }
     }
 
     /// The number that `same` recognises, or the place for a new one.
@@ -83,7 +89,9 @@ mod tests {
         let hash = |n: u32| u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut table = Interner::with_capacity(0);
         for i in 0..1000 {
-            let Err(free) = table.find(hash(i), |n| n == i) else { panic!("{i} is not there yet") };
+            let Err(free) = table.find(hash(i), |n| n == i) else {
+                panic!("{i} is not there yet")
+            };
             table.insert(free, hash(i), i);
         }
         for i in 0..1000 {
@@ -95,7 +103,9 @@ mod tests {
     fn equal_hashes_are_told_apart() {
         let mut table = Interner::with_capacity(4);
         for i in 0..40 {
-            let Err(free) = table.find(7 << 40, |n| n == i) else { panic!("{i} is not there yet") };
+            let Err(free) = table.find(7 << 40, |n| n == i) else {
+                panic!("{i} is not there yet")
+            };
             table.insert(free, 7 << 40, i);
         }
         assert_eq!(table.find(7 << 40, |n| n == 31).ok(), Some(31));

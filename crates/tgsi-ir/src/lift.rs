@@ -337,6 +337,8 @@ impl Plan {
     fn new(program: &Program) -> Result<Plan, LiftError> {
         let mut scan =
             Scan { out_memory: matches!(program.stage, Stage::Geom | Stage::TessCtrl), ..Scan::default() };
+        scan.last[0].reserve(16);
+        scan.written.reserve(8);
         let mut nesting = Ok(());
         for (at, inst) in program.insts.iter().enumerate() {
             scan.inst(inst, at)?;
@@ -649,6 +651,12 @@ impl Lifter<'_> {
             else_args: else_live.then(Vec::new),
             at: [at as u32, mid as u32, end as u32],
         };
+        let changed = then_env.len() + else_env.len();
+        if then_live && else_live {
+            item.results.reserve(changed);
+            item.then_args.as_mut().expect("live arm").reserve(changed);
+            item.else_args.as_mut().expect("live arm").reserve(changed);
+        }
         match (then_live, else_live) {
             (true, true) => self.join(&mut item, &then_env, &else_env, end),
             (true, false) => self.adopt(&then_env, end),

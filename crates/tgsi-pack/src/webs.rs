@@ -240,6 +240,11 @@ fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     let n = lir.ents as usize;
     let mut locals = vec![Local { block: NONE, start: 0, end: 0, global: NONE }; n];
     let mut global = Global::default();
+    if lir.blocks.len() > 1 {
+        global.words.reserve(n / 4);
+        global.writes.reserve(n / 2);
+        global.reads.reserve(n / 2);
+    }
     events(lir, &mut |kind, e, block, pos| {
         let l = &mut locals[e as usize];
         read[e as usize] |= kind == Kind::Read;
@@ -310,8 +315,8 @@ struct Outputs<'a> {
     leaving: Lists,
     /// The escapes into each word.
     entering: Lists,
-    /// The members of each web.
-    members: Lists,
+    /// The next member of the web of each word; the last one leads back to the first.
+    members: Vec<Ent>,
 }
 
 /// Lists of small numbers, by number, that can be joined.
@@ -356,7 +361,8 @@ impl Lists {
 impl<'a> Outputs<'a> {
     fn new(lir: &'a Lir, w: &Webs) -> Self {
         let n = lir.ents as usize;
-        let mut escapes: Vec<(Ent, Ent)> = Vec::new();
+        let moves = lir.blocks.iter().map(|b| b.moves.len()).sum();
+        let mut escapes: Vec<(Ent, Ent)> = Vec::with_capacity(moves);
         for block in lir.blocks.iter() {
             for m in &block.moves {
                 if let Ref::Ent(src) = m.src
@@ -372,9 +378,12 @@ impl<'a> Outputs<'a> {
             leaving.push(w.find(src), i as u32);
             entering.push(dst, i as u32);
         }
-        let mut members = Lists::new(n, n);
+        let mut members: Vec<Ent> = (0..n as u32).collect();
         for e in 0..n as u32 {
-            members.push(w.find(e), e);
+            let root = w.find(e);
+            if root != e {
+                members.swap(e as usize, root as usize);
+            }
         }
         Outputs { lir, escapes, leaving, entering, members }
     }
@@ -408,6 +417,12 @@ impl<'a> Outputs<'a> {
         }
     }
 
+    /// The members of a web, from one of them.
+    fn members(&self, first: Ent) -> impl Iterator<Item = Ent> + '_ {
+        let next = move |&e: &Ent| Some(self.members[e as usize]).filter(|&n| n != first);
+        std::iter::successors(Some(first), next)
+    }
+
     /// Whether an output may be the register of a web: nothing else needs the web's value.
     fn fits(&self, options: WebOptions<'_>, w: &Webs, web: u32, dst: Ent, out: (i32, u8)) -> bool {
         if w.read[web as usize] || w.out[web as usize].is_some() {
@@ -415,7 +430,7 @@ impl<'a> Outputs<'a> {
         }
         let own = w.find(dst);
         self.leaving.of(web).all(|i| w.find(self.escapes[i as usize].1) == own)
-            && !(options.no_int_outputs && self.members.of(web).any(|e| integer_def(self.lir, e)))
+            && !(options.no_int_outputs && self.members(web).any(|e| integer_def(self.lir, e)))
             && self.fetch_fits(w, web, out)
     }
 
@@ -430,11 +445,11 @@ impl<'a> Outputs<'a> {
         if a == b || !w.try_merge(dst, web) {
             return false;
         }
-        for old in roots {
+        for (i, &old) in roots.iter().enumerate() {
             let new = w.find(old);
-            if new != old {
+            if new != old && !roots[..i].contains(&old) {
                 self.leaving.append(new, old);
-                self.members.append(new, old);
+                self.members.swap(new as usize, old as usize);
             }
         }
         true
@@ -444,7 +459,7 @@ impl<'a> Outputs<'a> {
     /// the same output.
     fn fetch_fits(&self, w: &Webs, web: u32, out: (i32, u8)) -> bool {
         let lir = self.lir;
-        self.members.of(web).all(|member| {
+        self.members(web).all(|member| {
             let d = lir.def[member as usize];
             let Some(n) = lir.nodes.get(d as usize) else { return true };
             let What::Multi(_) = n.what else { return true };

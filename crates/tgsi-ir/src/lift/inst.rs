@@ -309,14 +309,14 @@ impl Lifter<'_> {
 
     fn comp(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
         let info = inst.op.info();
-        let dst = Dst { mask: dst_mask(inst), ..inst.dsts[0] };
+        let mask = dst_mask(inst);
         if !info.dst_ty.is_wide() {
-            return self.lanes(at, inst, &dst, out);
+            return self.lanes(at, inst, mask, out);
         }
         let mut results: SmallVec<[(u8, Value); 4]> = SmallVec::new();
         let wide_src = info.src_ty.iter().any(|t| t.is_wide());
         for p in 0..2u8 {
-            if dst.mask >> (2 * p) & 3 == 0 {
+            if mask >> (2 * p) & 3 == 0 {
                 continue;
             }
             let hint = self.hint(at, 2 * p);
@@ -332,32 +332,34 @@ impl Lifter<'_> {
             let v = self.func.alu(inst.op, inst.precise, args, hint);
             let v = self.saturate(inst, v, hint);
             for h in 0..2 {
-                if dst.mask >> (2 * p + h) & 1 != 0 {
+                if mask >> (2 * p + h) & 1 != 0 {
                     let hint = self.hint(at, 2 * p + h);
                     results.push((2 * p + h, self.func.half(v, h, hint)));
                 }
             }
         }
-        self.assign(at, &dst, &results, out)
+        self.assign(at, &inst.dsts[0], &results, out)
     }
 
     /// A componentwise operation with narrow results: one value a lane.
-    fn lanes(&mut self, at: usize, inst: &Inst, dst: &Dst, out: &mut Body) -> Result<(), LiftError> {
+    fn lanes(&mut self, at: usize, inst: &Inst, mask: u8, out: &mut Body) -> Result<(), LiftError> {
         let info = inst.op.info();
+        let srcs = &inst.srcs[..];
+        let count = srcs.len().min(MAX_OPERANDS);
         let mut slots = [None; MAX_OPERANDS];
-        let count = inst.srcs.len().min(MAX_OPERANDS);
-        for (slot, src) in slots.iter_mut().zip(&inst.srcs) {
-            *slot = self.plan.slot(&src.reg);
+        for k in 0..count {
+            slots[k] = self.plan.slot(&srcs[k].reg);
         }
+        let wide = info.src_ty.iter().any(|t| t.is_wide());
         let moves = matches!(inst.op, Opcode::Mov | Opcode::Swz | Opcode::Uarl);
-        let rewritten = moves || matches!(inst.op, Opcode::Abs | Opcode::Sub);
+        let rewritten = matches!(inst.op, Opcode::Abs | Opcode::Sub);
         let mut results = [(0, value_at(0)); 4];
         let mut len = 0;
-        for c in (0..4u8).filter(|c| dst.mask >> c & 1 != 0) {
+        for c in (0..4u8).filter(|c| mask >> c & 1 != 0) {
             let mut args = [value_at(0); MAX_OPERANDS];
-            for (k, src) in inst.srcs.iter().enumerate().take(count) {
-                let ty = info.src_ty[k];
-                args[k] = if ty.is_wide() {
+            for k in 0..count {
+                let (src, ty) = (&srcs[k], info.src_ty[k]);
+                args[k] = if wide && ty.is_wide() {
                     self.pair(at, src, wide_half(inst, c).unwrap_or(c / 2), ty, out)?
                 } else {
                     self.word_slot(at, src, slots[k], c, ty, out)?
@@ -375,7 +377,7 @@ impl Lifter<'_> {
             results[len] = (c, self.saturate(inst, v, hint));
             len += 1;
         }
-        self.assign(at, dst, &results[..len], out)
+        self.assign(at, &inst.dsts[0], &results[..len], out)
     }
 
     /// A narrow componentwise operation that other operations say.
