@@ -295,43 +295,95 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
 
 /// As [`liveness`], where `wanted` values are needed too.
 pub fn liveness_with(f: &Function, edits: &Edits, phis: &PhiInputs, wanted: Vec<Value>) -> Liveness {
-    let mut l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
+    let l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
     let places = if phis.order.is_empty() { 0 } else { f.values.len() };
     let mut roots = Roots { f, edits, stack: wanted, cond_of: vec![None; places] };
     roots.body(&f.body);
     let Roots { mut stack, cond_of, .. } = roots;
     stack.extend(f.end_args.iter().flatten());
-    while let Some(v) = stack.pop() {
-        let v = edits.resolve(v);
-        if std::mem::replace(&mut l.live[ix(v)], true) {
-            continue;
+    let plain = edits.is_empty();
+    let mut m = Marking { f, edits, phis, cond_of, l, late: Vec::new(), at: usize::MAX, plain };
+    stack.iter().for_each(|&v| m.mark(v));
+    // Operands come before their users: one look at each value from the last to the first, but
+    // for what back edges need, which waits.
+    for i in (0..f.values.len()).rev() {
+        if m.l.live[i] {
+            m.at = i;
+            m.operands(value_at(i));
         }
-        let d = &f.values[v];
+    }
+    m.at = 0;
+    while let Some(v) = m.late.pop() {
+        m.operands(v);
+    }
+    m.l
+}
+
+/// Marks needed values.
+struct Marking<'a> {
+    f: &'a Function,
+    edits: &'a Edits,
+    phis: &'a PhiInputs,
+    /// See [`Roots::cond_of`].
+    cond_of: Vec<Option<Value>>,
+    l: Liveness,
+    /// Values behind the scan that were marked since.
+    late: Vec<Value>,
+    /// Position of the scan: what is marked before it is still to come.
+    at: usize,
+    /// Whether there are no edits.
+    plain: bool,
+}
+
+impl Marking<'_> {
+    #[inline]
+    fn mark(&mut self, v: Value) {
+        let v = if self.plain { v } else { self.edits.resolve(v) };
+        if !std::mem::replace(&mut self.l.live[ix(v)], true) && ix(v) >= self.at {
+            self.late.push(v);
+        }
+    }
+
+    /// Marks what a value needs.
+    #[inline]
+    fn operands(&mut self, v: Value) {
+        let d = &self.f.values[v];
+        if self.plain && !matches!(d.op, VOp::Proj(_) | VOp::Phi(_)) {
+            d.args.iter().for_each(|&a| self.mark(a));
+        } else {
+            self.edited_operands(v, d);
+        }
+    }
+
+    /// [`Self::operands`] in general.
+    fn edited_operands(&mut self, v: Value, d: &ValueData) {
+        let (f, edits, phis) = (self.f, self.edits, self.phis);
         if let VOp::Proj(c) = d.op
             && let VOp::Multi(m) = f.values[edits.resolve(d.args[0])].op
         {
-            l.results[m.0 as usize] |= 1 << c;
+            self.l.results[m.0 as usize] |= 1 << c;
         }
         if !edits.redefine.is_empty()
             && let Some((_, args)) = edits.redefine.get(&v)
         {
-            stack.extend(args);
-            continue;
+            args.iter().for_each(|&a| self.mark(a));
+            return;
         }
         if let VOp::Phi(_) = d.op {
-            stack.extend(phis.of(v));
-            stack.extend(cond_of.get(ix(v)).copied().flatten());
+            phis.of(v).iter().for_each(|&a| self.mark(a));
+            if let Some(&Some(cond)) = self.cond_of.get(ix(v)) {
+                self.mark(cond);
+            }
         }
         let trimmed = if edits.trimmed.is_empty() { None } else { edits.trimmed.get(&v) };
         match trimmed.zip(f.as_multi(v)) {
             Some((&gone, m)) => {
                 let kept = m.slots.iter().zip(&d.args).filter(|p| !is_trimmed(*p.0, gone));
-                stack.extend(kept.map(|p| p.1));
+                kept.for_each(|p| self.mark(*p.1));
             }
-            None => stack.extend(&d.args),
+            None => d.args.iter().for_each(|&a| self.mark(a)),
         }
     }
-    l
 }
 
 /// What a function needs whatever its values are used for.
@@ -454,7 +506,17 @@ pub fn rebuild_from(
     let expected = live.live.iter().filter(|l| **l).count();
     let new = old.successor(expected + expected / 8);
     let mut b = Rebuild { old, live: &live, edits, new, map: vec![None; old.values.len()], scopes: Vec::new() };
+    let plain = edits.is_empty();
     for (v, d) in old.values.iter() {
+        if plain && !matches!(d.op, VOp::Multi(_)) {
+            if live.live[ix(v)]
+                && let Some(args) = b.mapped(&d.args)
+            {
+                let node = Node { op: d.op, precise: d.precise, wide: d.wide, args, hint: d.hint };
+                b.map[ix(v)] = Some(rule(&mut b.new, v, node));
+            }
+            continue;
+        }
         if let Some(t) = edits.subst.get(v) {
             b.map[ix(v)] = b.map[ix(edits.resolve(t))];
             continue;
@@ -519,9 +581,16 @@ impl Rebuild<'_> {
     }
 
     /// Operands in the new function, if all are there.
-    #[inline]
+    #[inline(always)]
     fn mapped(&self, args: &[Value]) -> Option<Args> {
-        let mut new = Args::new();
+        if args.len() <= 4 {
+            let mut new = [value_at(0); 4];
+            for (n, &a) in new.iter_mut().zip(args) {
+                *n = self.map[ix(a)]?;
+            }
+            return Some(Args::from_buf_and_len(new, args.len()));
+        }
+        let mut new = Args::with_capacity(args.len());
         for &a in args {
             new.push(self.map[ix(a)]?);
         }
