@@ -256,7 +256,7 @@ impl Quad {
                 m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
-            Self::free_nans(m, inst, &mut result);
+            Self::free_nans(m, inst, self.flow.pc, &mut result);
             let made = if inst.made == Made::Bits {
                 made_of_bits(&srcs, &result)
             } else {
@@ -275,8 +275,9 @@ impl Quad {
     }
 
     /// A float operation that gives NaN gives any NaN: it is one of the words that the fill decides.
-    /// Copies and selections pass the NaN on that they get.
-    fn free_nans(m: &mut Machine, inst: &Decoded, words: &mut Vec4) {
+    /// Copies and selections pass the NaN on that they get. From fill 3 on each channel of each
+    /// instruction has a NaN of its own: the bits of two must not seem to agree.
+    fn free_nans(m: &mut Machine, inst: &Decoded, pc: u32, words: &mut Vec4) {
         let wide = match inst.made {
             Made::Float => false,
             Made::Double => true,
@@ -289,18 +290,31 @@ impl Quad {
         if m.fill == 0 || copies {
             return;
         }
-        let any = rng::hash(&[0x006e_616e, m.fill]) as u32 & 0x803f_ffff;
-        for half in [0, 2] {
-            let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
-            if wide && f64::from_bits(pair).is_nan() {
-                words[half + 1] = any & 0x8007_ffff | 0x7ff8_0000;
-                words[half] = any;
+        let fill = m.fill;
+        let any = |chan: usize| {
+            let place = if fill < 3 {
+                0
+            } else {
+                (u64::from(pc) << 2) + chan as u64
+            };
+            rng::hash(&[0x006e_616e, fill, place]) as u32 & 0x803f_ffff
+        };
+        if wide {
+            for half in [0, 2] {
+                let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
+                if f64::from_bits(pair).is_nan() {
+                    words[half + 1] = any(half + 1) & 0x8007_ffff | 0x7ff8_0000;
+                    words[half] = any(half);
+                    m.flags.free_nan = true;
+                }
+            }
+            return;
+        }
+        for (chan, word) in words.iter_mut().enumerate() {
+            if f32::from_bits(*word).is_nan() {
+                *word = any(chan) | 0x7fc0_0000;
                 m.flags.free_nan = true;
             }
-        }
-        for word in words.iter_mut().filter(|w| !wide && f32::from_bits(**w).is_nan()) {
-            *word = any | 0x7fc0_0000;
-            m.flags.free_nan = true;
         }
     }
 
