@@ -727,9 +727,9 @@ impl Lifter<'_> {
     fn looped(&mut self, at: usize, out: &mut Body) -> Result<usize, LiftError> {
         let close = *self.plan.close.get(&at).ok_or(LiftError::Structure { at })?;
         let vars = self.written(at, close);
-        // A parameter is needed if anything reads the channel in the loop or behind it.
-        let params: Vec<u32> =
-            vars.iter().copied().filter(|&v| self.plan.last_read(v) as usize > at).collect();
+        // A parameter is needed if anything reads the channel in the loop or behind it; round a loop
+        // around this one, what stands before is behind too.
+        let params: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, at)).collect();
         let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
         let inits = params.iter().map(|&v| self.get(v as usize)).collect();
         let mark = self.trail.len();
@@ -766,8 +766,7 @@ impl Lifter<'_> {
         let src = *self.insts[at].srcs.first().ok_or(LiftError::Operand { at, what: "missing selector" })?;
         let selector = self.word(at, &src, 0, Ty::U, out)?;
         let vars: Vec<u32> = self.written(at, close);
-        let params: Vec<u32> =
-            vars.iter().copied().filter(|&v| self.plan.last_read(v) as usize > at).collect();
+        let params: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, at)).collect();
         let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
         let id = RegionId(self.func.fresh());
         self.loops.push(Scope { id, is_loop: false, results, params: params.clone(), start: at, exits: false });
