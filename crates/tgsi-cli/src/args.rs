@@ -89,10 +89,10 @@ pub(crate) struct OptimizeArgs {
     /// 0 only reprints, 1 one round, 2 until nothing changes, 3 more effort
     #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = ["0", "1", "2", "3"])]
     pub(crate) level: String,
-    /// Run these passes in place of the level's pipeline: a,b(arg)
+    /// Run these passes in place of the level's pipeline: a,b,c
     #[arg(long, value_name = "LIST")]
     pub(crate) passes: Option<String>,
-    /// Leave a pass of the pipeline out (may be repeated)
+    /// Leave a pass out (may be repeated); the others run one by one
     #[arg(long, value_name = "PASS", value_delimiter = ',')]
     pub(crate) disable: Vec<String>,
     /// The consumer of the result; --list-targets names them

@@ -14,7 +14,7 @@ use crate::stats;
 pub(crate) fn load(input: &Input, reporter: &Reporter) -> Result<Program, String> {
     let text = input
         .read()
-        .map_err(|error| reporter.error("", &format!("{error:#}")))?;
+        .map_err(|error| reporter.file_error(&input.path, &error))?;
     let (program, diagnostics) = tgsi::parse(&text);
     // Only what stops the program is of interest to a command that is after something else.
     let errors: Vec<Diagnostic> = diagnostics
@@ -48,13 +48,16 @@ pub(crate) fn run(args: &CheckArgs, reporter: &Reporter) -> Exit {
             return Exit::Invalid;
         }
     };
+    if inputs.is_empty() {
+        files::eprint(&reporter.warning("", files::NO_PROGRAMS));
+    }
     let mut exit = Exit::Done;
     for input in &inputs {
         let name = input.shown();
         let text = match input.read() {
             Ok(text) => text,
             Err(error) => {
-                files::eprint(&reporter.error("", &format!("{error:#}")));
+                files::eprint(&reporter.file_error(&input.path, &error));
                 exit = exit.and(Exit::Invalid);
                 continue;
             }
@@ -86,6 +89,9 @@ pub(crate) fn run_stats(args: &StatsArgs, reporter: &Reporter) -> Exit {
             return Exit::Invalid;
         }
     };
+    if inputs.is_empty() {
+        files::eprint(&reporter.warning("", files::NO_PROGRAMS));
+    }
     let mut exit = Exit::Done;
     let mut totals = stats::Totals::default();
     for input in &inputs {

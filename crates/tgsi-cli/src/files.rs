@@ -48,6 +48,18 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Whether there is anything to read at a path.
+pub(crate) fn exists(path: &Path) -> bool {
+    is_stdin(path) || path.exists()
+}
+
+/// Whether a path stands for standard output: `-`, or a name that systems give to it. Renaming a
+/// file into the place of the latter would take it away from what else is written there.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    const NAMES: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    NAMES.iter().any(|name| path.as_os_str() == *name)
+}
+
 fn shown(path: &Path) -> String {
     if is_stdin(path) {
         "<stdin>".to_owned()
@@ -79,6 +91,9 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<(Vec<Input>, bool)> {
     }
     Ok((inputs, folder))
 }
+
+/// What to tell when the folders that were named hold no program.
+pub(crate) const NO_PROGRAMS: &str = "there is no *.tgsi file in what was named";
 
 /// Folders nested deeper than this are not searched.
 const MAX_FOLDER_DEPTH: usize = 64;
@@ -129,6 +144,15 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
+    /// Where one result goes, for messages.
+    pub(crate) fn path(&self, input: &Input) -> PathBuf {
+        match self {
+            Destination::Nothing | Destination::Stdout => PathBuf::new(),
+            Destination::File(path) => path.clone(),
+            Destination::Folder(folder) => folder.join(&input.name),
+        }
+    }
+
     /// Writes one result. Writing to standard output is the caller's.
     pub(crate) fn write(&self, input: &Input, text: &str) -> Result<()> {
         match self {
@@ -166,12 +190,13 @@ fn write_atomically(path: &Path, text: &str) -> Result<()> {
         return fs::write(path, text).with_context(shown);
     }
     let target = match &meta {
-        Some(m) if m.is_symlink() => fs::canonicalize(path).with_context(shown)?,
+        // What a link leads to may be no file, or have no name of its own, or not exist yet.
+        Some(m) if m.is_symlink() => match fs::canonicalize(path) {
+            Ok(target) if target.is_file() => target,
+            _ => return fs::write(path, text).with_context(shown),
+        },
         _ => path.to_owned(),
     };
-    if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
-        return fs::write(&target, text).with_context(shown);
-    }
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));

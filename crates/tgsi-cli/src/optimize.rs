@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tgsi::{Diagnostic, Dialect};
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &OptimizeArgs, reporter: &Reporter) -> Exit {
         Ok(destination) => destination,
         Err(message) => return usage(reporter, &message),
     };
+    if inputs.is_empty() {
+        files::eprint(&reporter.warning("", files::NO_PROGRAMS));
+    }
     let batch = Batch {
         job: &job,
         reporter,
@@ -109,6 +113,32 @@ fn check_pass(name: &str) -> Result<(), String> {
     Err(format!("unknown pass '{name}'; --list-passes names them"))
 }
 
+/// What can be printed after and is no pass: all of them, and the function as it was lifted.
+const NOT_PASSES: [&str; 2] = ["all", "lift"];
+
+/// Passes that the pipeline does not run by themselves: all the others in one, and what is not exact.
+const NOT_IN_CLEAN: [&str; 2] = ["clean", "mad-fuse"];
+
+/// The pipeline's passes one after the other, twice, if a single one of them is to be left out or
+/// looked at: the pipeline itself runs them interleaved.
+fn one_by_one(args: &OptimizeArgs) -> Option<Vec<PassSpec>> {
+    let single =
+        |n: &String| !NOT_PASSES.contains(&n.as_str()) && !NOT_IN_CLEAN.contains(&n.as_str());
+    let whole = args.disable.iter().any(|n| n == "clean");
+    if whole || !args.disable.iter().chain(&args.print_after).any(single) {
+        return None;
+    }
+    let names = tgsi_opt::passes().iter().map(|p| p.name);
+    let round: Vec<PassSpec> = names
+        .filter(|n| !NOT_IN_CLEAN.contains(n))
+        .map(|n| PassSpec {
+            name: n.to_owned(),
+            args: Vec::new(),
+        })
+        .collect();
+    Some([round.clone(), round].concat())
+}
+
 fn destination(
     args: &OptimizeArgs,
     inputs: &[Input],
@@ -128,10 +158,15 @@ fn destination(
     }
     match &args.output {
         None if several => {
-            Err("several inputs need an output folder (-o), or --emit none".to_owned())
+            let mut message =
+                "several inputs need an output folder (-o), or --emit none".to_owned();
+            if let Some(path) = args.inputs.iter().find(|p| !files::exists(p)) {
+                message.push_str(&no_such_file(path, args.stats.is_some()));
+            }
+            Err(message)
         }
         None => Ok(Destination::Stdout),
-        Some(path) if files::is_stdin(path) && !several => Ok(Destination::Stdout),
+        Some(path) if files::is_stdout(path) && !several => Ok(Destination::Stdout),
         Some(path) if !several && !is_folder(path) => Ok(Destination::File(path.clone())),
         Some(path) => {
             if path.exists() && !path.is_dir() {
@@ -150,6 +185,16 @@ fn destination(
             }
             Ok(Destination::Folder(path.clone()))
         }
+    }
+}
+
+/// What a word that is no file may have been meant for.
+fn no_such_file(path: &std::path::Path, stats: bool) -> String {
+    let word = path.display().to_string();
+    if stats && StatsForm::from_str(&word, false).is_ok() {
+        format!("; the form of the figures is written --stats={word}")
+    } else {
+        format!("; '{word}' is neither a file nor a subcommand")
     }
 }
 
@@ -174,18 +219,22 @@ impl Job {
             .as_deref()
             .map(PassSpec::parse_list)
             .transpose()?;
+        if let Some(pass) = passes.iter().flatten().find(|p| !p.args.is_empty()) {
+            return Err(format!("the pass '{}' takes no argument", pass.name));
+        }
         let named = passes.iter().flatten().map(|p| p.name.as_str());
         let printed = args
             .print_after
             .iter()
             .map(String::as_str)
-            .filter(|n| *n != "all");
+            .filter(|n| !NOT_PASSES.contains(n));
         for name in named
             .chain(args.disable.iter().map(String::as_str))
             .chain(printed)
         {
             check_pass(name)?;
         }
+        let passes = passes.or_else(|| one_by_one(args));
         let level = match args.level.as_str() {
             "0" => Level::O0,
             "1" => Level::O1,
@@ -392,7 +441,7 @@ impl Batch<'_> {
             Some(StatsForm::Json) => figures.push_str(&totals.json()),
             Some(StatsForm::Text | StatsForm::ShaderDb) | None => {}
         }
-        if !self.reporter.is_quiet() && self.reporter.is_human() {
+        if !self.reporter.is_quiet() && self.reporter.is_human() && !results.is_empty() {
             messages.push_str(&totals.text());
         }
         files::eprint(&messages);
@@ -405,7 +454,7 @@ impl Batch<'_> {
         let text = match input.read() {
             Ok(text) => text,
             Err(error) => {
-                let messages = self.reporter.error("", &format!("{error:#}"));
+                let messages = self.reporter.file_error(&input.path, &error);
                 return Done {
                     exit: Exit::Invalid,
                     messages,
@@ -454,8 +503,9 @@ impl Batch<'_> {
             done.stats = stats::of_outcome(form, name, &outcome);
         }
         if let Err(error) = self.destination.write(input, &output) {
+            let path = self.destination.path(input);
             done.messages
-                .push_str(&self.reporter.error("", &format!("{error:#}")));
+                .push_str(&self.reporter.file_error(&path, &error));
             done.exit = Exit::Invalid;
         }
         if matches!(self.destination, Destination::Stdout) {

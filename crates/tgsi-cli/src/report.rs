@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::json;
@@ -80,6 +81,15 @@ impl Reporter {
     /// An error that has no place in a text.
     pub(crate) fn error(&self, name: &str, message: &str) -> String {
         self.plain(Level::ERROR, "error", name, message)
+    }
+
+    /// A file that could not be read or written. The message names it for people, who see it once.
+    pub(crate) fn file_error(&self, path: &Path, error: &anyhow::Error) -> String {
+        let name = match self.format {
+            MessageFormat::Human => String::new(),
+            MessageFormat::Json => path.display().to_string(),
+        };
+        self.error(&name, &format!("{error:#}"))
     }
 
     /// A warning that has no place in a text.

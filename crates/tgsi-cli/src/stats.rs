@@ -111,7 +111,7 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
                 &outcome.after,
             ));
             if let Some(bound) = outcome.temps_bound {
-                let _ = writeln!(out, "  at least {bound} temps");
+                let _ = writeln!(out, "  lower bound of temps {bound}");
             }
             let rounds = outcome.rounds;
             match &outcome.fallback {

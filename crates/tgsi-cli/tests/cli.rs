@@ -188,6 +188,18 @@ fn usage_errors() {
             &["a.tgsi", "b.tgsi"],
             "several inputs need an output folder",
         ),
+        (
+            &["chek", "a.tgsi"],
+            "'chek' is neither a file nor a subcommand",
+        ),
+        (
+            &["--stats", "json", "a.tgsi"],
+            "the form of the figures is written --stats=json",
+        ),
+        (
+            &["--passes", "dce(3)", "a.tgsi"],
+            "the pass 'dce' takes no argument",
+        ),
         (&["a.tgsi", "b.tgsi", "-o", "a.tgsi"], "is none"),
         (
             &["a.tgsi", "sub/a.tgsi", "-o", "out"],
@@ -267,7 +279,41 @@ fn one_bad_program_does_not_stop_the_others() {
 fn an_empty_folder() {
     let f = Folder::new();
     fs::create_dir(f.path("in")).expect("a folder");
-    check(&run(&f, &["in", "-o", "out"]), 0, &[], &["0 programs"]);
+    for args in [&["in", "-o", "out"][..], &["check", "in"], &["stats", "in"]] {
+        check(&run(&f, args), 0, &[], &["there is no *.tgsi file"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_standard_output_and_links() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    for name in ["-", "/dev/stdout"] {
+        check(&run(&f, &["in.tgsi", "-o", name]), 0, &["FRAG\nDCL"], &[]);
+    }
+    std::os::unix::fs::symlink("new.tgsi", f.path("link.tgsi")).expect("a link");
+    check(&run(&f, &["in.tgsi", "-o", "link.tgsi"]), 0, &[], &[]);
+    assert!(read(&f.path("new.tgsi")).starts_with("FRAG\n"));
+}
+
+#[test]
+fn single_passes_of_the_pipeline() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    let output = run(&f, &["--print-after", "dce", "in.tgsi"]);
+    check(&output, 0, &["FRAG\nDCL"], &["; after dce, round 1"]);
+    let output = run(&f, &["--disable", "dce", "--print-after", "all", "in.tgsi"]);
+    check(&output, 0, &["FRAG\nDCL"], &["; after algebra, round 1"]);
+    assert!(!text(&output.stderr).contains("after dce"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_in_json() {
+    let f = Folder::new();
+    let output = run(&f, &["--message-format", "json", "no.tgsi"]);
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stderr)).expect("JSON");
+    assert_eq!(value["file"], "no.tgsi");
 }
 
 #[test]
