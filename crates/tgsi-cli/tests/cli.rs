@@ -366,7 +366,7 @@ fn json_diagnostics() {
         &output,
         1,
         &[],
-        &["{\"file\":\"\",\"message\":\"cannot read no.tgsi"],
+        &["{\"file\":\"no.tgsi\",\"message\":\"cannot read no.tgsi"],
     );
 }
 
