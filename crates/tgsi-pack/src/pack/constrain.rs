@@ -164,15 +164,21 @@ impl Packing {
     pub(super) fn initial(&mut self) {
         self.packs.reserve(self.lir.nodes.len());
         let blocks = self.lir.blocks.clone();
+        let mut keys: Vec<(u32, u64)> = Vec::new();
         for (b, block) in blocks.iter().enumerate() {
             let first = self.packs.len();
+            keys.clear();
             for &n in &block.nodes {
-                let p = self.lane_pack(first, n);
+                // Lanes that cannot be packed have keys of their own.
+                let inst = self.lir.nodes[n as usize].hint.inst;
+                let key = if self.packable(n) { (inst, self.key(n)) } else { (u32::MAX, u64::from(n)) };
+                let p = self.lane_pack(first, &keys, key, n);
                 self.pack_of[n as usize] = p;
                 if (p as usize) < self.packs.len() {
                     self.packs[p as usize].nodes.push(n);
                     continue;
                 }
+                keys.push(key);
                 self.packs.push(Pack {
                     block: b as u32,
                     nodes: SmallVec::from_slice(&[n]),
@@ -191,23 +197,16 @@ impl Packing {
     }
 
     /// The pack since `first` that a node is a lane of: one of the last few with its source
-    /// instruction and key; a number not used yet if there is none.
-    fn lane_pack(&self, first: usize, n: NodeId) -> PackId {
+    /// instruction and key; a number not used yet if there is none. `keys` are those of the packs.
+    fn lane_pack(&self, first: usize, keys: &[(u32, u64)], key: (u32, u64), n: NodeId) -> PackId {
         /// Instructions whose lanes may be interleaved.
         const RECENT: usize = 6;
         let none = self.packs.len() as PackId;
-        if !self.packable(n) {
-            return none;
+        let from = keys.len().saturating_sub(RECENT);
+        match keys[from..].iter().rposition(|&k| k == key) {
+            Some(i) if self.room((first + from + i) as PackId, n) => (first + from + i) as PackId,
+            _ => none,
         }
-        let inst = self.lir.nodes[n as usize].hint.inst;
-        let from = first.max(self.packs.len().saturating_sub(RECENT));
-        for p in (from..self.packs.len()).rev() {
-            let lead = self.packs[p].nodes[0];
-            if self.lir.nodes[lead as usize].hint.inst == inst && self.packable(lead) && self.key(lead) == self.key(n) {
-                return if self.room(p as PackId, n) { p as PackId } else { none };
-            }
-        }
-        none
     }
 
     /// Whether a lane fits into a pack by count and destination.

@@ -343,6 +343,13 @@ impl Packing {
     /// Lets operations write straight to memory where a store does nothing but store their results.
     pub(super) fn fold_stores(&mut self, f: &Function, layout: &Layout) {
         let _ = layout;
+        let is_store = |n: &crate::lir::Node| match n.what {
+            What::Multi(v) => f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Store),
+            What::Alu(_) => false,
+        };
+        if !self.lir.nodes.iter().any(is_store) {
+            return;
+        }
         let mut readers: FxHashMap<u32, u32> = FxHashMap::default();
         for n in 0..self.lir.nodes.len() {
             if self.packs[self.pack_of[n] as usize].dead {
