@@ -19,7 +19,7 @@ mod lines;
 mod problem;
 
 use lines::{Lines, Writer};
-use problem::Seats;
+use problem::{Problem, Seats};
 
 /// Why a packed program could not be written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl<'a> Draft<'a> {
     /// [`LowerError::Alloc`]; the caller keeps what it had.
     pub(crate) fn allocate(self, most: Option<u32>) -> Result<Option<Lowering<'a>>, LowerError> {
         let Draft { f, layout, p, input, options, lines } = self;
-        let (problem, seats) = problem::build(f, layout, p, &lines, options.separate_precise);
+        let problem = Problem::new(f, layout, p, &lines, options.separate_precise);
         let alloc = AllocOptions {
             restarts: options.restarts,
             useful: most.map(|m| m.saturating_add(array_temps(f))),
@@ -130,8 +130,11 @@ impl<'a> Draft<'a> {
             seed: 1,
             ..AllocOptions::default()
         };
-        match tgsi_regalloc::allocate(&problem, &alloc) {
-            Ok(assignment) => Ok(Some(Lowering { f, p, input, lines, seats, assignment })),
+        match tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, &alloc) {
+            Ok(assignment) => {
+                let seats = problem.seats;
+                Ok(Some(Lowering { f, p, input, lines, seats, assignment }))
+            }
             Err(AllocError::Useless { .. }) => Ok(None),
             Err(e) => Err(LowerError::Alloc(e.to_string())),
         }
@@ -145,7 +148,7 @@ pub(crate) struct Lowering<'a> {
     p: &'a Packing,
     input: &'a Program,
     lines: Lines,
-    seats: Seats,
+    seats: Vec<Seats>,
     assignment: Assignment,
 }
 

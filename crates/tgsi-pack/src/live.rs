@@ -49,76 +49,139 @@ pub struct Blocks<'a> {
     pub spans: &'a [(u32, u32)],
 }
 
-/// What is known of a word after one look at all events.
+/// No block.
+const NONE: u32 = u32::MAX;
+
+/// The life of a word up to the first event that does not fit: a second write, or a read that
+/// does not follow the write in its block.
 #[derive(Clone, Copy)]
-struct Sketch {
-    /// Block and position of the write, if there is one.
-    write: Option<(u32, u32)>,
-    /// End of the range so far.
+struct Local {
+    /// Block of the write; [`NONE`] before there is one.
+    block: u32,
+    start: u32,
     end: u32,
-    /// Written again, or read where the write does not come before in the same block.
-    several: bool,
+    /// Whether there was such an event; it and all that follow are kept apart.
+    global: bool,
 }
 
-/// Live ranges of words that may be written several times.
+/// Collects the writes and reads of words that may be written several times, in text order.
 ///
 /// A write at position `p` starts a range at `p`; a read at `q` keeps the word alive in
 /// `[.., q)`: a read position must be behind the write it reads (the caller spaces them).
 /// A write nothing reads occupies one position. Reads without a write before them
-/// are live from the start of the program.
-pub fn ranges(words: usize, blocks: &Blocks<'_>, writes: &[Event], reads: &[Event]) -> Vec<Segs> {
-    let sketches = sketch(words, writes, reads);
-    let mut out: Vec<Segs> = Vec::with_capacity(words);
-    for s in &sketches {
-        let mut segs = Segs::new();
-        if let (Some((_, start)), false) = (s.write, s.several) {
-            segs.push((start, s.end));
-        }
-        out.push(segs);
-    }
-    if sketches.iter().any(|s| s.several) {
-        let writes = ByWord::new(&sketches, writes);
-        let reads = ByWord::new(&sketches, reads);
-        let mut flow = Flow { blocks, stamp: vec![u32::MAX; blocks.spans.len()], work: Vec::new(), segs: Vec::new() };
-        for word in (0..words).filter(|&w| sketches[w].several) {
-            out[word] = flow.word(word, writes.of(word), reads.of(word));
-        }
-    }
-    out
+/// are live from the start of the program. Most words live in one block, which one look at each
+/// event shows; the others are followed through the blocks.
+pub struct Lives {
+    locals: Vec<Local>,
+    writes: Vec<Event>,
+    reads: Vec<Event>,
 }
 
-/// Most words are written once and read behind that in the same block: what their range is shows
-/// without sorting anything.
-fn sketch(words: usize, writes: &[Event], reads: &[Event]) -> Vec<Sketch> {
-    let mut out = vec![Sketch { write: None, end: 0, several: false }; words];
+impl Lives {
+    /// No events of words `0..words` yet.
+    pub fn new(words: usize) -> Lives {
+        let none = Local { block: NONE, start: 0, end: 0, global: false };
+        Lives { locals: vec![none; words], writes: Vec::new(), reads: Vec::new() }
+    }
+
+    /// A write of `word` in `block` at position `at`.
+    #[inline]
+    pub fn write(&mut self, word: u32, block: u32, at: u32) {
+        let l = &mut self.locals[word as usize];
+        if l.block == NONE && !l.global {
+            *l = Local { block, start: at, end: at + 1, global: false };
+        } else {
+            l.global = true;
+            self.writes.push((word, block, at));
+        }
+    }
+
+    /// A read of `word` in `block` at position `at`.
+    #[inline]
+    pub fn read(&mut self, word: u32, block: u32, at: u32) {
+        let l = &mut self.locals[word as usize];
+        if !l.global && l.block == block && at > l.start {
+            l.end = l.end.max(at);
+        } else {
+            l.global = true;
+            self.reads.push((word, block, at));
+        }
+    }
+
+    /// The live ranges of all words.
+    pub fn ranges(mut self, blocks: &Blocks<'_>) -> Ranges {
+        let mut out = Ranges { simple: Vec::with_capacity(self.locals.len()), several: Vec::new() };
+        let mut words: Vec<u32> = Vec::new();
+        for (e, l) in self.locals.iter().enumerate() {
+            if !l.global {
+                out.simple.push((l.start, l.end));
+                continue;
+            }
+            out.simple.push((NONE, words.len() as u32));
+            words.push(e as u32);
+            if l.block != NONE {
+                self.writes.push((e as u32, l.block, l.start));
+                if l.end > l.start + 1 {
+                    self.reads.push((e as u32, l.block, l.end));
+                }
+            }
+        }
+        if !words.is_empty() {
+            let writes = ByWord::new(self.locals.len(), &self.writes);
+            let reads = ByWord::new(self.locals.len(), &self.reads);
+            let stamp = vec![NONE; blocks.spans.len()];
+            let mut flow = Flow { blocks, stamp, work: Vec::new(), segs: Vec::new() };
+            let range = |w: u32| flow.word(w as usize, writes.of(w as usize), reads.of(w as usize));
+            out.several = words.into_iter().map(range).collect();
+        }
+        out
+    }
+}
+
+/// Live ranges by word.
+pub struct Ranges {
+    /// The only segment of a word, `(0, 0)` if it has none; [`NONE`] and a place in `several`
+    /// for words that took a closer look.
+    simple: Vec<(u32, u32)>,
+    several: Vec<Segs>,
+}
+
+impl Ranges {
+    /// The sorted, disjoint, half-open segments of a word.
+    #[inline]
+    pub fn of(&self, word: u32) -> &[(u32, u32)] {
+        let only = &self.simple[word as usize];
+        match *only {
+            (NONE, k) => &self.several[k as usize],
+            (start, end) if start == end => &[],
+            _ => std::slice::from_ref(only),
+        }
+    }
+}
+
+/// Live ranges of words from all writes and all reads in any order; see [`Lives`].
+pub fn ranges(words: usize, blocks: &Blocks<'_>, writes: &[Event], reads: &[Event]) -> Vec<Segs> {
+    let mut lives = Lives::new(words);
     for &(word, block, at) in writes {
-        let s = &mut out[word as usize];
-        s.several = s.write.is_some();
-        s.write = Some((block, at));
-        s.end = at + 1;
+        lives.write(word, block, at);
     }
     for &(word, block, at) in reads {
-        let s = &mut out[word as usize];
-        match s.write {
-            Some((b, start)) if b == block && start < at => s.end = s.end.max(at),
-            _ => s.several = true,
-        }
+        lives.read(word, block, at);
     }
-    out
+    let ranges = lives.ranges(blocks);
+    (0..words as u32).map(|w| Segs::from_slice(ranges.of(w))).collect()
 }
 
-/// The events of the words that need a closer look.
+/// Events sorted by word.
 struct ByWord {
     start: Vec<u32>,
     events: Vec<(u32, u32)>,
 }
 
 impl ByWord {
-    fn new(sketches: &[Sketch], events: &[Event]) -> ByWord {
-        let words = sketches.len();
-        let chosen = || events.iter().filter(|e| sketches[e.0 as usize].several);
+    fn new(words: usize, events: &[Event]) -> ByWord {
         let mut start = vec![0u32; words + 1];
-        for e in chosen() {
+        for e in events {
             start[e.0 as usize] += 1;
         }
         let mut total = 0;
@@ -127,7 +190,7 @@ impl ByWord {
             *s = total;
         }
         let mut sorted = vec![(0, 0); total as usize];
-        for e in chosen().rev() {
+        for e in events.iter().rev() {
             let at = &mut start[e.0 as usize];
             *at -= 1;
             sorted[*at as usize] = (e.1, e.2);

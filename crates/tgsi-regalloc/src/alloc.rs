@@ -34,7 +34,7 @@ use crate::prepare::{Item, Prepared, matching, prepare};
 use crate::rng::Rng;
 use crate::scan::Scan;
 use crate::small::{Small, Stop};
-use crate::{AllocError, Assignment, Options, Placed, Point, Problem};
+use crate::{AllocError, Array, Assignment, Options, Placed, Point, Problem, Reg, VReg};
 
 /// Further restarts when the result misses the limit but the bound does not: not
 /// fitting costs the program, so more time is well spent.
@@ -53,8 +53,25 @@ const ALL_ORDERS_UP_TO: usize = 300_000;
 /// [`Options::useful`]; the other errors for problems that break the rules of
 /// their types.
 pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, AllocError> {
-    let prepared = prepare(problem)?;
-    let packing = bounds(&prepared, options.separate_precise).packing;
+    let regs = problem.vregs.iter().map(VReg::as_reg);
+    allocate_regs(regs, &problem.arrays, options)
+}
+
+/// Places every array of `arrays` and every virtual register that `regs` yields.
+///
+/// # Errors
+///
+/// As [`allocate`].
+pub fn allocate_regs<'a>(
+    regs: impl ExactSizeIterator<Item = Reg<'a>>,
+    arrays: &[Array],
+    options: &Options,
+) -> Result<Assignment, AllocError> {
+    place(&prepare(regs, arrays)?, options)
+}
+
+fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocError> {
+    let packing = bounds(prepared, options.separate_precise).packing;
     if options.useful.is_some_and(|useful| packing > useful) {
         return Err(AllocError::Useless { bound: packing });
     }
@@ -63,7 +80,7 @@ pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, Allo
         .limit
         .map(|limit| limit.saturating_sub(prepared.array_temps));
 
-    let mut search = Search::new(&prepared, options, goal);
+    let mut search = Search::new(prepared, options, goal);
     search.fixed_orders();
     search.restarts(options.restarts);
     if room.is_some_and(|room| goal <= room && search.best > room) {
@@ -78,7 +95,7 @@ pub fn allocate(problem: &Problem, options: &Options) -> Result<Assignment, Allo
             limit,
             bound: packing,
         }),
-        _ => Ok(finish(&prepared, search, packing)),
+        _ => Ok(finish(prepared, search, packing)),
     }
 }
 
@@ -599,7 +616,8 @@ mod tests {
                 vregs: (0..1 + rng.below(60)).map(|_| register(&mut rng)).collect(),
                 arrays: Vec::new(),
             };
-            let prepared = prepare(&problem).expect("well formed");
+            let regs = problem.vregs.iter().map(VReg::as_reg);
+            let prepared = prepare(regs, &problem.arrays).expect("well formed");
             let options = Options {
                 separate_precise: round % 2 == 0,
                 ..Options::default()

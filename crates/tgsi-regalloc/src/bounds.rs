@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 
 use crate::prepare::{Item, Prepared, prepare};
-use crate::{Options, Problem};
+use crate::{Options, Problem, VReg};
 
 /// How few temporaries any assignment can do with, arrays included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub fn lower_bounds(problem: &Problem) -> Bounds {
 /// those of the two classes add up. Zero for a problem that [`crate::allocate`]
 /// rejects as malformed.
 pub fn lower_bounds_with(problem: &Problem, options: &Options) -> Bounds {
-    prepare(problem).map_or_else(
+    let regs = problem.vregs.iter().map(VReg::as_reg);
+    prepare(regs, &problem.arrays).map_or_else(
         |_| Bounds::default(),
         |p| bounds(&p, options.separate_precise),
     )

@@ -22,7 +22,8 @@
 //!
 //! # Entry points
 //!
-//! * [`allocate`]: places every virtual register and array.
+//! * [`allocate`]: places every virtual register and array; [`allocate_regs`] does so without
+//!   a [`Problem`] in memory.
 //! * [`lower_bounds`]: how few temporaries any allocation could do with; a result
 //!   that meets it is proven optimal.
 //! * [`checker::check`]: does each read find its value on every path?
@@ -40,7 +41,7 @@ mod rng;
 mod scan;
 mod small;
 
-pub use alloc::allocate;
+pub use alloc::{allocate, allocate_regs};
 pub use bounds::{Bounds, lower_bounds, lower_bounds_with};
 
 /// A program point: instruction `i` reads at `2 * i` and writes at `2 * i + 1`.
@@ -159,6 +160,39 @@ pub struct Problem {
     pub vregs: Vec<VReg>,
     /// The indirectly addressed arrays.
     pub arrays: Vec<Array>,
+}
+
+/// A virtual register by reference: what [`VReg`] says, for callers that keep live ranges
+/// in their own way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reg<'a> {
+    /// Number of lanes, one to four.
+    pub width: u8,
+    /// When the value of each lane must be kept: sorted, disjoint, non-empty half-open segments.
+    pub live: [&'a [(Point, Point)]; 4],
+    /// The channel (0..4) that each lane must take, if any.
+    pub pinned: [Option<u8>; 4],
+    /// As [`VReg::precise`].
+    pub precise: bool,
+    /// As [`VReg::pair`].
+    pub pair: u8,
+}
+
+impl VReg {
+    /// The register by reference. Lanes behind the fifth are left out: five are as wrong as more.
+    pub fn as_reg(&self) -> Reg<'_> {
+        let mut reg = Reg {
+            width: self.lanes.len().min(5) as u8,
+            precise: self.precise,
+            pair: self.pair,
+            ..Reg::default()
+        };
+        for (index, lane) in self.lanes.iter().enumerate().take(4) {
+            reg.live[index] = lane.live.segs.as_slice();
+            reg.pinned[index] = lane.pinned;
+        }
+        reg
+    }
 }
 
 /// How to place it.

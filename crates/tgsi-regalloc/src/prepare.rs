@@ -1,7 +1,7 @@
 //! Checks a problem and lays it out for the allocator: flat arrays, time in
 //! slots, lanes of a register with equal live ranges merged into groups.
 
-use crate::{AllocError, LaneFault, Placed, Point, Problem, VReg};
+use crate::{AllocError, Array, LaneFault, Placed, Point, Reg};
 
 /// A virtual register, ready to place.
 pub(crate) struct Item {
@@ -66,22 +66,25 @@ impl Item {
     }
 }
 
-/// Validates and lays out `problem`.
-pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
-    let mut array_base = Vec::with_capacity(problem.arrays.len());
+/// Validates and lays out the problem of `regs` and `arrays`.
+pub(crate) fn prepare<'a>(
+    regs: impl ExactSizeIterator<Item = Reg<'a>>,
+    arrays: &[Array],
+) -> Result<Prepared, AllocError> {
+    let mut array_base = Vec::with_capacity(arrays.len());
     let mut array_temps = 0u32;
-    for array in &problem.arrays {
+    for array in arrays {
         array_base.push(array_temps);
         array_temps = array_temps
             .checked_add(array.len)
             .ok_or(AllocError::TooLarge)?;
     }
-    let count = u32::try_from(problem.vregs.len()).map_err(|_| AllocError::TooLarge)?;
+    let count = u32::try_from(regs.len()).map_err(|_| AllocError::TooLarge)?;
     array_temps.checked_add(count).ok_or(AllocError::TooLarge)?;
 
     let mut prepared = Prepared {
-        items: Vec::with_capacity(problem.vregs.len()),
-        segs: Vec::with_capacity(problem.vregs.len() * 2),
+        items: Vec::with_capacity(regs.len()),
+        segs: Vec::with_capacity(regs.len() * 2),
         slots: 0,
         preference: [0, 1, 2, 3],
         pins: false,
@@ -91,10 +94,15 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
         array_base,
     };
     let mut demand = [0u64; 4];
-    for (index, vreg) in problem.vregs.iter().enumerate() {
-        let allowed = validate(index, vreg)?;
-        let item = lay_out(vreg, allowed, &mut prepared.segs);
-        prepared.pairs |= vreg.pair != 0;
+    for (index, reg) in regs.enumerate() {
+        let item = lay_out(&reg, &mut prepared.segs).map_err(|(lane, fault)| {
+            AllocError::MalformedLane {
+                vreg: index,
+                lane,
+                fault,
+            }
+        })?;
+        prepared.pairs |= reg.pair != 0;
         if item.pins != 0 {
             prepared.pins = true;
             for (channel, demand) in demand.iter_mut().enumerate() {
@@ -113,7 +121,7 @@ pub(crate) fn prepare(problem: &Problem) -> Result<Prepared, AllocError> {
 
 /// Replaces points by slots in all segments.
 fn to_slots(prepared: &mut Prepared) {
-    let last = prepared.segs.iter().map(|s| s.0).max().unwrap_or(0) as usize;
+    let last = prepared.segs.iter().fold(0, |last, s| s.0.max(last)) as usize;
     // Points are dense in practice: a table beats sorting and searching.
     if last <= 16 * prepared.segs.len() + 64 {
         // First which points are starts, then the slot of the first start at or
@@ -142,114 +150,120 @@ fn to_slots(prepared: &mut Prepared) {
         prepared.slots = starts.len();
     }
     for item in &mut prepared.items {
-        let ranges = &item.segs[..usize::from(item.groups)];
-        let first = |s: &(u32, u32)| prepared.segs[s.0 as usize].0;
-        let firsts = ranges.iter().filter(|s| s.0 < s.1).map(first);
-        item.slot = firsts.min().unwrap_or(u32::MAX);
-        item.at_once = ranges
-            .iter()
-            .all(|s| s.1 - s.0 == 1 && first(s) == item.slot);
-        prepared.at_once &= item.at_once;
+        let mut at_once = true;
+        for (group, &(from, to)) in item.segs.iter().enumerate().take(item.groups.into()) {
+            let first = match prepared.segs.get(from as usize) {
+                Some(first) if from < to => first.0,
+                _ => {
+                    at_once = false;
+                    continue;
+                }
+            };
+            at_once &= to - from == 1 && (group == 0 || first == item.slot);
+            item.slot = item.slot.min(first);
+        }
+        item.at_once = at_once;
+        prepared.at_once &= at_once;
     }
 }
 
-fn lay_out(vreg: &VReg, allowed: [u8; 4], segs: &mut Vec<(u32, u32)>) -> Item {
+/// The item of a register, its segments added to `segs`; or the lane that breaks a rule.
+#[inline]
+fn lay_out(reg: &Reg<'_>, segs: &mut Vec<(u32, u32)>) -> Result<Item, (usize, LaneFault)> {
+    let width = usize::from(reg.width);
+    if !(1..=4).contains(&width) {
+        return Err((width.min(4), LaneFault::Count));
+    }
     let mut item = Item {
         start: Point::MAX,
         end: 0,
         slot: u32::MAX,
-        width: vreg.lanes.len() as u8,
-        precise: vreg.precise,
+        width: reg.width,
+        precise: reg.precise,
         at_once: false,
         pins: 0,
-        constrained: vreg.pair != 0,
+        constrained: reg.pair != 0,
         group_of: [0; 4],
         groups: 0,
         group_lanes: [0; 4],
         group_pins: [0; 4],
-        allowed,
-        follows: vreg.pair << 1,
+        allowed: [0xf; 4],
+        follows: reg.pair << 1,
         segs: [(0, 0); 4],
     };
-    let mut groups = 0;
-    for (index, lane) in vreg.lanes.iter().enumerate().take(4) {
-        let live = lane.live.segs.as_slice();
-        if let (Some(first), Some(last)) = (live.first(), live.last()) {
-            item.start = item.start.min(first.0);
-            item.end = item.end.max(last.1);
-        }
-        let same = |&(from, to): &(u32, u32)| segs[from as usize..to as usize] == *live;
-        let known = item.segs[..groups].iter().position(same);
-        let group = known.unwrap_or_else(|| {
-            let from = segs.len() as u32;
-            segs.extend_from_slice(live);
-            item.segs[groups] = (from, segs.len() as u32);
-            groups += 1;
-            groups - 1
+    for lane in 0..width {
+        let live = reg.live[lane];
+        let groups = usize::from(item.groups);
+        let known = (0..groups).find(|&group| {
+            let (from, to) = item.segs[group];
+            segs[from as usize..to as usize] == *live
         });
-        item.group_of[index] = group as u8;
+        let group = match known {
+            Some(group) => group,
+            None => {
+                check_segments(live).map_err(|fault| (lane, fault))?;
+                if let (Some(first), Some(last)) = (live.first(), live.last()) {
+                    item.start = item.start.min(first.0);
+                    item.end = item.end.max(last.1);
+                }
+                let from = segs.len() as u32;
+                segs.extend_from_slice(live);
+                item.segs[groups] = (from, segs.len() as u32);
+                item.groups += 1;
+                groups
+            }
+        };
+        item.group_of[lane] = group as u8;
         item.group_lanes[group] += 1;
-        if let Some(channel) = lane.pinned {
+        if let Some(channel) = reg.pinned[lane] {
+            if channel > 3 || item.pins >> channel & 1 == 1 {
+                return Err((lane, LaneFault::Pin));
+            }
             item.constrained = true;
             item.group_pins[group] |= 1 << channel;
             item.pins |= 1 << channel;
+            item.allowed[lane] = 1 << channel;
         }
     }
-    item.groups = groups as u8;
-    item
+    if reg.pair != 0 {
+        pair_up(reg, &mut item.allowed)?;
+    }
+    Ok(item)
 }
 
-/// Checks the rules of a register; the channels each of its lanes may take.
-fn validate(index: usize, vreg: &VReg) -> Result<[u8; 4], AllocError> {
-    let fault = |lane, fault| {
-        Err(AllocError::MalformedLane {
-            vreg: index,
-            lane,
-            fault,
-        })
-    };
-    let width = vreg.lanes.len();
-    if !(1..=4).contains(&width) {
-        return fault(width.min(4), LaneFault::Count);
-    }
-    let mut allowed = [0xfu8; 4];
-    let mut pins = 0u8;
-    for (l, lane) in vreg.lanes.iter().enumerate() {
-        let mut from = None;
-        for &(start, end) in &lane.live.segs {
-            if start >= end || from.is_some_and(|f| start < f) {
-                return fault(l, LaneFault::Segments);
-            }
-            from = Some(end);
+/// Segments are sorted, disjoint and not empty.
+#[inline]
+fn check_segments(segs: &[(Point, Point)]) -> Result<(), LaneFault> {
+    let mut from = 0;
+    for &(start, end) in segs {
+        if start >= end || start < from {
+            return Err(LaneFault::Segments);
         }
-        if let Some(channel) = lane.pinned {
-            if channel > 3 || pins >> channel & 1 == 1 {
-                return fault(l, LaneFault::Pin);
-            }
-            pins |= 1 << channel;
-            allowed[l] = 1 << channel;
-        }
+        from = end;
     }
-    if vreg.pair == 0 {
-        return Ok(allowed);
-    }
+    Ok(())
+}
+
+/// Leaves in `allowed` the channels that 64-bit pairs may take.
+fn pair_up(reg: &Reg<'_>, allowed: &mut [u8; 4]) -> Result<(), (usize, LaneFault)> {
+    let width = usize::from(reg.width);
     for l in 0..8 {
-        if vreg.pair >> l & 1 == 0 {
+        if reg.pair >> l & 1 == 0 {
             continue;
         }
-        if l + 1 >= width || vreg.pair >> (l + 1) & 1 == 1 {
-            return fault(l, LaneFault::Pair);
+        if l + 1 >= width || reg.pair >> (l + 1) & 1 == 1 {
+            return Err((l, LaneFault::Pair));
         }
         allowed[l] &= 0b0101 & (allowed[l + 1] >> 1);
         allowed[l + 1] &= allowed[l] << 1;
     }
     // A width of four lanes leaves no choice of which to leave out, so the
     // constraints may contradict each other; try them on an empty temporary.
-    if matching(width, &allowed, vreg.pair << 1, &[0, 1, 2, 3]).is_none() {
-        let lane = (vreg.pair.trailing_zeros() as usize).min(width - 1);
-        return fault(lane, LaneFault::Pair);
+    if matching(width, allowed, reg.pair << 1, &[0, 1, 2, 3]).is_none() {
+        let lane = (reg.pair.trailing_zeros() as usize).min(width - 1);
+        return Err((lane, LaneFault::Pair));
     }
-    Ok(allowed)
+    Ok(())
 }
 
 /// Distinct channels for `width` lanes, lane `l` from `masks[l]`, trying channels
