@@ -81,7 +81,7 @@ impl Lives {
     /// No events of words `0..words` yet.
     pub fn new(words: usize) -> Lives {
         let none = Local { block: NONE, start: 0, end: 0, global: false };
-        Lives { locals: vec![none; words], writes: Vec::new(), reads: Vec::new() }
+        Lives { locals: vec![none; words], writes: Vec::with_capacity(32), reads: Vec::with_capacity(32) }
     }
 
     /// A write of `word` in `block` at position `at`.
@@ -111,14 +111,14 @@ impl Lives {
     /// The live ranges of all words.
     pub fn ranges(mut self, blocks: &Blocks<'_>) -> Ranges {
         let mut out = Ranges { simple: Vec::with_capacity(self.locals.len()), several: Vec::new() };
-        let mut words: Vec<u32> = Vec::new();
+        let mut words = 0;
         for (e, l) in self.locals.iter().enumerate() {
             if !l.global {
                 out.simple.push((l.start, l.end));
                 continue;
             }
-            out.simple.push((NONE, words.len() as u32));
-            words.push(e as u32);
+            out.simple.push((NONE, words));
+            words += 1;
             if l.block != NONE {
                 self.writes.push((e as u32, l.block, l.start));
                 if l.end > l.start + 1 {
@@ -126,13 +126,15 @@ impl Lives {
                 }
             }
         }
-        if !words.is_empty() {
-            let writes = ByWord::new(self.locals.len(), &self.writes);
-            let reads = ByWord::new(self.locals.len(), &self.reads);
-            let stamp = vec![NONE; blocks.spans.len()];
-            let mut flow = Flow { blocks, stamp, work: Vec::new(), segs: Vec::new() };
-            let range = |w: u32| flow.word(w as usize, writes.of(w as usize), reads.of(w as usize));
-            out.several = words.into_iter().map(range).collect();
+        if words > 0 {
+            let words = words as usize;
+            out.several.reserve_exact(words);
+            let writes = ByWord::new(&out.simple, words, &self.writes);
+            let reads = ByWord::new(&out.simple, words, &self.reads);
+            let mut flow = Flow::new(blocks);
+            for k in 0..words {
+                out.several.push(flow.word(k, writes.of(k), reads.of(k)));
+            }
         }
         out
     }
@@ -172,17 +174,19 @@ pub fn ranges(words: usize, blocks: &Blocks<'_>, writes: &[Event], reads: &[Even
     (0..words as u32).map(|w| Segs::from_slice(ranges.of(w))).collect()
 }
 
-/// Events sorted by word.
+/// Events of the words that took a closer look, sorted by word.
 struct ByWord {
     start: Vec<u32>,
     events: Vec<(u32, u32)>,
 }
 
 impl ByWord {
-    fn new(words: usize, events: &[Event]) -> ByWord {
+    /// `simple` tells the place of each word among the `words` that have events.
+    fn new(simple: &[(u32, u32)], words: usize, events: &[Event]) -> ByWord {
+        let place = |e: &Event| simple[e.0 as usize].1 as usize;
         let mut start = vec![0u32; words + 1];
         for e in events {
-            start[e.0 as usize] += 1;
+            start[place(e)] += 1;
         }
         let mut total = 0;
         for s in &mut start {
@@ -191,65 +195,117 @@ impl ByWord {
         }
         let mut sorted = vec![(0, 0); total as usize];
         for e in events.iter().rev() {
-            let at = &mut start[e.0 as usize];
+            let at = &mut start[place(e)];
             *at -= 1;
             sorted[*at as usize] = (e.1, e.2);
         }
         ByWord { start, events: sorted }
     }
 
-    /// The events of a word in their order.
-    fn of(&self, word: usize) -> &[(u32, u32)] {
-        &self.events[self.start[word] as usize..self.start[word + 1] as usize]
+    /// The events of the word at a place in their order.
+    fn of(&self, place: usize) -> &[(u32, u32)] {
+        &self.events[self.start[place] as usize..self.start[place + 1] as usize]
     }
 }
 
 /// Follows words through the blocks.
 struct Flow<'a> {
     blocks: &'a Blocks<'a>,
-    /// The last word that passed through each block.
+    /// The last word that passed through the end of each block.
     stamp: Vec<u32>,
+    /// The last word that was live in the whole of each block.
+    whole: Vec<u32>,
+    /// The blocks among which the word at hand is live in some as a whole.
+    first: u32,
+    last: u32,
     work: Vec<u32>,
-    segs: Vec<(u32, u32)>,
+    /// Where the word at hand is live in parts of blocks.
+    parts: Vec<(u32, u32)>,
 }
 
-impl Flow<'_> {
+impl<'a> Flow<'a> {
+    fn new(blocks: &'a Blocks<'a>) -> Flow<'a> {
+        let n = blocks.spans.len();
+        Flow {
+            blocks,
+            stamp: vec![NONE; n],
+            whole: vec![NONE; n],
+            first: 0,
+            last: 0,
+            work: Vec::with_capacity(n),
+            parts: Vec::with_capacity(32),
+        }
+    }
+
     /// The range of a word from its writes and reads, `(block, position)`.
     fn word(&mut self, word: usize, writes: &[(u32, u32)], reads: &[(u32, u32)]) -> Segs {
-        self.segs.clear();
-        self.segs.extend(writes.iter().map(|&(_, p)| (p, p + 1)));
+        let word = word as u32;
+        (self.first, self.last) = (NONE, 0);
+        self.parts.clear();
+        for &(_, at) in writes {
+            self.parts.push((at, at + 1));
+        }
         for (i, &(b, p)) in reads.iter().enumerate() {
             // A later read in the block says more, unless a write stands between.
             let covered = reads.get(i + 1).is_some_and(|&(next, q)| {
                 next == b && p <= q && !writes.iter().any(|w| w.0 == b && p <= w.1 && w.1 < q)
             });
             if !covered {
-                self.back(writes, b, p);
+                self.back(word, writes, b, p);
             }
         }
         while let Some(b) = self.work.pop() {
-            if std::mem::replace(&mut self.stamp[b as usize], word as u32) != word as u32 {
-                self.back(writes, b, self.blocks.spans[b as usize].1);
+            if std::mem::replace(&mut self.stamp[b as usize], word) != word {
+                self.back(word, writes, b, self.blocks.spans[b as usize].1);
             }
         }
-        self.segs.sort_unstable();
-        let mut merged = Segs::new();
-        for &s in &self.segs {
-            match merged.last_mut() {
-                Some(last) if last.1 >= s.0 => last.1 = last.1.max(s.1),
-                _ => merged.push(s),
-            }
-        }
-        merged
+        self.merged(word)
     }
 
     /// Live in a block up to a position, from the last write before it or else from further back.
-    fn back(&mut self, writes: &[(u32, u32)], block: u32, end: u32) {
-        let before = writes.iter().filter(|w| w.0 == block && w.1 < end).map(|w| w.1).max();
-        let start = before.unwrap_or_else(|| {
-            self.work.extend(&self.blocks.layout.blocks[block as usize].preds);
-            self.blocks.spans[block as usize].0
-        });
-        self.segs.push((start, end));
+    #[inline]
+    fn back(&mut self, word: u32, writes: &[(u32, u32)], block: u32, end: u32) {
+        let mut before = NONE;
+        for &(b, at) in writes {
+            if b == block && at < end && (before == NONE || at > before) {
+                before = at;
+            }
+        }
+        let (start, block_end) = self.blocks.spans[block as usize];
+        if before != NONE {
+            self.parts.push((before, end));
+            return;
+        }
+        self.work.extend_from_slice(&self.blocks.layout.blocks[block as usize].preds);
+        if end == block_end {
+            self.whole[block as usize] = word;
+            self.first = self.first.min(block);
+            self.last = self.last.max(block);
+        } else {
+            self.parts.push((start, end));
+        }
+    }
+
+    /// Parts and whole blocks in one range. Blocks stand in the order of their positions.
+    fn merged(&mut self, word: u32) -> Segs {
+        self.parts.sort_unstable();
+        let mut out = Segs::new();
+        let mut add = |s: (u32, u32)| match out.last_mut() {
+            Some(last) if last.1 >= s.0 => last.1 = last.1.max(s.1),
+            _ => out.push(s),
+        };
+        let mut parts = self.parts.iter().copied().peekable();
+        for b in self.first..self.last.saturating_add(1) {
+            if self.whole[b as usize] != word {
+                continue;
+            }
+            let span = self.blocks.spans[b as usize];
+            while let Some(part) = parts.next_if(|p| *p <= span) {
+                add(part);
+            }
+            add(span);
+        }
+        parts.for_each(add);
+        out
     }
 }

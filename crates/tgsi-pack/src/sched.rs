@@ -356,7 +356,16 @@ impl<'a> Build<'a> {
                 items.push(w | if lives_on(p, w, end) { LIVES_ON } else { 0 });
             }
         };
-        p.lir.reads(&p.lir.nodes[n as usize], &mut note);
+        let node = &p.lir.nodes[n as usize];
+        if self.relative {
+            p.lir.reads(node, &mut note);
+            return;
+        }
+        for o in p.lir.words(node) {
+            if let Ref::Ent(e) = o.r {
+                note(e);
+            }
+        }
     }
 
     #[inline]

@@ -11,7 +11,7 @@
 //!
 //! 1. Arrays take the lowest numbers.
 //! 2. Runs in fixed orders: by first point (program order); by width; registers
-//!    that live long first, then program order; by length.
+//!    that live long first, then program order; by length, if there may be restarts.
 //! 3. While the best result is above the lower bound: up to `restarts` further
 //!    runs, from the best order so far. A run may open one temporary fewer than the best so far; when it
 //!    fails, the register that found no place moves to a random place before, and
@@ -81,7 +81,7 @@ fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocErro
         .map(|limit| limit.saturating_sub(prepared.array_temps));
 
     let mut search = Search::new(prepared, options, goal);
-    search.fixed_orders();
+    search.fixed_orders(options.restarts > 0);
     search.restarts(options.restarts);
     if room.is_some_and(|room| goal <= room && search.best > room) {
         search.goal = room.unwrap_or(goal);
@@ -214,14 +214,50 @@ impl<'a> Search<'a> {
         self.attempt(mode);
     }
 
-    fn fixed_orders(&mut self) {
+    /// Runs by first point, then width, then last death: the first run, which has no cap and
+    /// always succeeds.
+    fn attempt_in_order(&mut self) {
+        let items = &self.prepared.items;
+        // Slots are dense and few registers share one: counting beats sorting.
+        let never = self.prepared.slots;
+        let slot = |item: &Item| never.min(item.slot as usize);
+        let mut ends = vec![0u32; never + 1];
+        for item in items {
+            ends[slot(item)] += 1;
+        }
+        let mut total = 0;
+        for end in &mut ends {
+            total += *end;
+            *end = total;
+        }
+        self.order.clear();
+        self.order.resize(items.len(), 0);
+        for (index, item) in items.iter().enumerate().rev() {
+            let at = &mut ends[slot(item)];
+            *at -= 1;
+            self.order[*at as usize] = index as u32;
+        }
+        let mut from = 0;
+        while let Some(&index) = self.order.get(from) {
+            let start = items[index as usize].slot;
+            let same = |i: &&u32| items[**i as usize].slot == start;
+            let to = from + self.order[from..].iter().take_while(same).count();
+            if to - from > 1 {
+                self.order[from..to].sort_unstable_by_key(|&i| {
+                    let item = &items[i as usize];
+                    (4 - item.width, Point::MAX - item.end, i)
+                });
+            }
+            from = to;
+        }
+        self.attempt(Mode::InOrder);
+    }
+
+    fn fixed_orders(&mut self, all: bool) {
         let narrow = |item: &Item| 4 - u128::from(item.width);
         let start = |item: &Item| u128::from(item.start);
         let earliness = |item: &Item| u128::from(Point::MAX - item.end);
-        // The first run has no cap and always succeeds.
-        self.attempt_by(Mode::InOrder, |i| {
-            start(i) << 34 | narrow(i) << 32 | earliness(i)
-        });
+        self.attempt_in_order();
         if self.best <= self.goal {
             return;
         }
@@ -238,6 +274,9 @@ impl<'a> Search<'a> {
             let short = u128::from(length(i) <= longest / 4);
             short << 66 | start(i) << 34 | narrow(i) << 32 | earliness(i)
         });
+        if !all {
+            return;
+        }
         self.attempt_by(Mode::AnyOrder, |i| {
             let shortness = u128::from(Point::MAX - length(i));
             shortness << 34 | narrow(i) << 32 | start(i)
@@ -311,7 +350,7 @@ const NOWHERE: Placed = Placed {
 };
 
 /// The low bit of each temporary's four.
-const EACH_TEMP: u64 = 0x1111_1111_1111_1111;
+pub(crate) const EACH_TEMP: u64 = 0x1111_1111_1111_1111;
 
 impl<'a> Run<'a> {
     fn new(prepared: &'a Prepared, goal: u32, separate: bool) -> Run<'a> {
@@ -561,7 +600,7 @@ impl<'a> Run<'a> {
 /// The low bit of each group of four bits of `set` that has at least `count` (1 or
 /// more) of them set.
 #[inline]
-pub(crate) fn at_least(set: u64, count: u8) -> u64 {
+fn at_least(set: u64, count: u8) -> u64 {
     let (b0, b1) = (set & EACH_TEMP, set >> 1 & EACH_TEMP);
     let (b2, b3) = (set >> 2 & EACH_TEMP, set >> 3 & EACH_TEMP);
     let (or_lo, and_lo, or_hi, and_hi) = (b0 | b1, b0 & b1, b2 | b3, b2 & b3);
@@ -626,7 +665,7 @@ mod tests {
             for small in [true, false] {
                 let mut search = Search::new(&prepared, &options, 1);
                 search.small = small.then(|| Small::new(&prepared));
-                search.fixed_orders();
+                search.fixed_orders(options.restarts > 0);
                 search.restarts(6);
                 found.push((search.best, search.best_place, search.order));
             }

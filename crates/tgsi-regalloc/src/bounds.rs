@@ -68,10 +68,8 @@ type Counters = u128;
 
 /// The counter of items with `lanes` live lanes; nothing for 0.
 fn sized(lanes: u8) -> Counters {
-    if lanes == 0 {
-        return 0;
-    }
-    1 << (32 * u32::from(lanes - 1))
+    const SIZED: [Counters; 5] = [0, 1, 1 << 32, 1 << 64, 1 << 96];
+    SIZED[usize::from(lanes.min(4))]
 }
 
 /// The counters of lanes pinned to each of the channels in `pins`.
@@ -115,22 +113,23 @@ impl Changes {
 
     /// The size of an item whose lanes begin and end at different times.
     fn add_groups(&mut self, prepared: &Prepared, item: &Item) {
-        let mut edges: SmallVec<[(u32, i8); 16]> = SmallVec::new();
+        // Slots with the change there, 8 added to it, in the low byte.
+        let mut edges: SmallVec<[u64; 16]> = SmallVec::new();
         for group in 0..usize::from(item.groups) {
-            let lanes = item.group_lanes[group] as i8;
+            let lanes = u64::from(item.group_lanes[group]);
             for &(start, end) in item.segs_of(prepared, group) {
-                edges.push((start, lanes));
-                edges.push((end, -lanes));
+                edges.push(u64::from(start) << 8 | (8 + lanes));
+                edges.push(u64::from(end) << 8 | (8 - lanes));
             }
         }
         // Ends come before starts, so the count never exceeds the width.
         edges.sort_unstable();
-        let mut live = 0i8;
-        for &(slot, change) in &edges {
-            let before = sized(live as u8);
-            live += change;
-            let entry = &mut self.sized[slot as usize];
-            *entry = entry.wrapping_add(sized(live as u8)).wrapping_sub(before);
+        let mut live = 0u8;
+        for &edge in edges.as_slice() {
+            let before = sized(live);
+            live = (live + (edge & 0xff) as u8).saturating_sub(8);
+            let entry = &mut self.sized[(edge >> 8) as usize];
+            *entry = entry.wrapping_add(sized(live)).wrapping_sub(before);
         }
     }
 }

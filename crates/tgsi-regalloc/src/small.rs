@@ -1,7 +1,7 @@
 //! Runs in at most sixteen temporaries: all their channels are one word, and what is
 //! busy when is a table with one word for each slot.
 
-use crate::alloc::{Mode, at_least};
+use crate::alloc::{EACH_TEMP, Mode};
 use crate::occupancy::TEMPS_PER_WORD;
 use crate::prepare::{Item, Prepared, matching};
 use crate::{Placed, Point};
@@ -118,14 +118,9 @@ impl Small {
             };
         }
         let trivial = one_set && !item.constrained;
-        let mut more = at_least(free, item.width);
+        let counts = set_bits(free);
         for left in item.width..=4 {
-            if more == 0 {
-                break;
-            }
-            let enough = more;
-            more = at_least(free, left + 1);
-            let mut exact = enough & !more;
+            let mut exact = equal(counts, left);
             let mut best: Option<(Point, u32)> = None;
             while exact != 0 {
                 let shift = exact.trailing_zeros();
@@ -231,6 +226,20 @@ fn channels(prepared: &Prepared, item: &Item, sets: &Sets, one_set: bool, shift:
     chans
 }
 
+/// The number of ones in each group of four bits.
+#[inline]
+fn set_bits(set: u64) -> u64 {
+    let pairs = set - (set >> 1 & 0x5555_5555_5555_5555);
+    (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333)
+}
+
+/// The low bit of each group of four bits that is `count`; groups and `count` are 7 at most.
+#[inline]
+fn equal(counts: u64, count: u8) -> u64 {
+    let different = counts ^ (EACH_TEMP * u64::from(count));
+    !(different + 7 * EACH_TEMP) >> 3 & EACH_TEMP
+}
+
 /// The number of ones among the low four bits.
 fn ones(set: u8) -> u8 {
     (0x4332_3221_3221_2110_u64 >> (4 * (set & 0xf)) & 7) as u8
@@ -238,6 +247,20 @@ fn ones(set: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::{equal, set_bits};
+
+    #[test]
+    fn groups_of_so_many_bits_are_found() {
+        let all = 0xfedc_ba98_7654_3210_u64;
+        for count in 0..=4u8 {
+            let found = equal(set_bits(all), count);
+            for group in 0..16u32 {
+                let wanted = group.count_ones() == u32::from(count);
+                assert_eq!(found >> (4 * group) & 0xf, u64::from(wanted));
+            }
+        }
+    }
+
     #[test]
     fn ones_counts() {
         for set in 0..16u8 {

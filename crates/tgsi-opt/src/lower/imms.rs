@@ -1,6 +1,5 @@
 //! Immediates: operands ask for sets of words, registers are shared by bits.
 
-use smallvec::SmallVec;
 use tgsi::{Imm, ImmType, Item, Program};
 
 /// An operand that reads immediates.
@@ -27,12 +26,16 @@ pub(super) struct Packed {
 /// Packs all requests into few registers: the largest sets first, into the register
 /// that has most of their words already and room for the rest.
 pub(super) fn pack(requests: &[Request]) -> Packed {
-    let needs: Vec<SmallVec<[u32; 4]>> = requests.iter().map(need).collect();
-    let mut order: Vec<usize> = (0..requests.len()).collect();
-    order.sort_by_key(|&i| (!requests[i].pairs, std::cmp::Reverse(needs[i].len())));
-    let mut regs: Vec<SmallVec<[u32; 4]>> = Vec::new();
+    if requests.is_empty() {
+        return Packed { imms: Vec::new(), found: Vec::new() };
+    }
+    let mut needs: Vec<Words> = Vec::with_capacity(requests.len());
+    for q in requests {
+        needs.push(need(q));
+    }
+    let mut regs: Vec<Words> = Vec::new();
     let mut home = vec![0; requests.len()];
-    for i in order {
+    for i in largest_first(requests, &needs) {
         let words = &needs[i];
         let mut best: Option<(usize, usize)> = None;
         for (r, have) in regs.iter().enumerate() {
@@ -47,18 +50,18 @@ pub(super) fn pack(requests: &[Request]) -> Packed {
         let r = match best {
             Some((_, r)) => r,
             None => {
-                regs.push(SmallVec::new());
+                regs.push(Words::default());
                 regs.len() - 1
             }
         };
         if requests[i].pairs {
             for w in words.chunks(2) {
                 if pair_at(&regs[r], w).is_none() {
-                    regs[r].extend(w.iter().copied());
+                    w.iter().for_each(|&w| regs[r].push(w));
                 }
             }
         } else {
-            for &w in words {
+            for &w in words.iter() {
                 if !regs[r].contains(&w) {
                     regs[r].push(w);
                 }
@@ -66,26 +69,65 @@ pub(super) fn pack(requests: &[Request]) -> Packed {
         }
         home[i] = r;
     }
-    let imms: Vec<[u32; 4]> = regs
-        .iter()
-        .map(|r| {
-            let mut w = [0; 4];
-            w[..r.len()].copy_from_slice(r);
-            w
-        })
-        .collect();
+    let imms: Vec<[u32; 4]> = regs.iter().map(|r| r.words).collect();
     let found = requests.iter().zip(&home).map(|(q, &r)| (r, swizzle(q, &imms[r]))).collect();
     Packed { imms, found }
 }
 
-fn need(q: &Request) -> SmallVec<[u32; 4]> {
-    let mut out = SmallVec::new();
+/// Up to four words; zeros behind the last.
+#[derive(Clone, Copy, Default)]
+struct Words {
+    words: [u32; 4],
+    count: usize,
+}
+
+impl Words {
+    #[inline]
+    fn push(&mut self, word: u32) {
+        if let Some(place) = self.words.get_mut(self.count) {
+            *place = word;
+            self.count += 1;
+        }
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [u32];
+
+    #[inline]
+    fn deref(&self) -> &[u32] {
+        &self.words[..self.count.min(4)]
+    }
+}
+
+/// The requests with pairs, then the others; those of more words first, else in their order.
+fn largest_first(requests: &[Request], needs: &[Words]) -> Vec<usize> {
+    let rank = |i: usize| 5 * usize::from(!requests[i].pairs) + 4 - needs[i].len();
+    let mut next = [0; 11];
+    for i in 0..requests.len() {
+        next[rank(i) + 1] += 1;
+    }
+    for r in 1..next.len() {
+        next[r] += next[r - 1];
+    }
+    let mut order = vec![0; requests.len()];
+    for i in 0..requests.len() {
+        let at = &mut next[rank(i)];
+        order[*at] = i;
+        *at += 1;
+    }
+    order
+}
+
+fn need(q: &Request) -> Words {
+    let mut out = Words::default();
     if q.pairs {
         for p in 0..2 {
             if let (Some(a), Some(b)) = (q.words[2 * p], q.words[2 * p + 1])
                 && pair_at(&out, &[a, b]).is_none()
             {
-                out.extend([a, b]);
+                out.push(a);
+                out.push(b);
             }
         }
         return out;

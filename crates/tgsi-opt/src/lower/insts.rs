@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 use tgsi::usage::{Pairing, pairing};
 use tgsi::{AddrReg, Dst, File, Imm, Index, Inst, Opcode, Program, Register, Shape, Src, XYZW};
 use tgsi_ir::layout::Step;
-use tgsi_ir::{MultiKind, RegRef, Slot};
+use tgsi_ir::{Multi, MultiKind, RegRef, Slot};
 use tgsi_pack::lir::{Address, NONE, Node, NodeId, Opnd, Ref, What};
-use tgsi_pack::pack::PackId;
+use tgsi_pack::pack::{Pack, PackId};
 
 use super::imms::{Request, pack, typed};
 use super::lines::Line;
-use super::problem::places;
+use super::problem::{Place, places};
 use super::{LowerError, Lowering, ext_reg, header};
 
 /// Fills unused channels of a swizzle with used ones: a channel that is there, never one that is not.
@@ -34,12 +34,108 @@ pub(super) fn fill(swizzle: &mut [u8; 4], pairs: bool) {
     }
 }
 
-/// An operand in the making: channel to word.
-type Words = [Option<Opnd>; 4];
+/// An operand in the making.
+struct Reading {
+    /// The lowest channel that is not undefined, 4 if there is none yet, and what it reads.
+    lead: u8,
+    first: Opnd,
+    /// Where stored words stand.
+    place: Place,
+    /// Stored words stand in several registers.
+    torn: bool,
+    /// Channels of the register to read; `u8::MAX` where none is wanted.
+    swizzle: [u8; 4],
+    /// Immediate words wanted, in the channels of the next member.
+    words: [u32; 4],
+    imms: u8,
+    undefined: u8,
+}
+
+impl Reading {
+    const NOTHING: Reading = Reading {
+        lead: 4,
+        first: Opnd { r: Ref::Undef(0), neg: false, abs: false, pos: 0 },
+        place: Place::NONE,
+        torn: false,
+        swizzle: [u8::MAX; 4],
+        words: [0; 4],
+        imms: 0,
+        undefined: 0,
+    };
+
+    /// Reads word `o` in channel `at` (0..4).
+    #[inline]
+    fn add(&mut self, p: &Printer<'_>, at: u8, o: &Opnd) {
+        let c = usize::from(at & 3);
+        match o.r {
+            Ref::Ent(e) => {
+                let place = p.place(e);
+                self.torn |= self.place.file != File::Null && !self.place.same_register(place);
+                self.place = place;
+                self.swizzle[c] = place.chan;
+            }
+            Ref::Ext(_, chan) => self.swizzle[c] = chan,
+            Ref::Imm(w) => {
+                self.words[c] = w;
+                self.imms |= 1 << c;
+            }
+            Ref::Undef(_) => {
+                self.undefined |= 1 << c;
+                return;
+            }
+        }
+        if at <= self.lead {
+            self.lead = at;
+            self.first = *o;
+        }
+    }
+
+    /// Whether nothing is read at all.
+    fn is_empty(&self) -> bool {
+        self.lead == 4 && self.undefined == 0
+    }
+}
+
+/// In which channels of its operands an operation finds the words of the result in a channel.
+struct SourceSeats {
+    wide_dst: bool,
+    any_wide: bool,
+    packed: bool,
+}
+
+impl SourceSeats {
+    fn of(op: Opcode) -> SourceSeats {
+        let info = op.info();
+        let any_wide = info.src_ty.iter().any(|t| t.is_wide());
+        SourceSeats {
+            wide_dst: info.dst_ty.is_wide(),
+            any_wide,
+            packed: any_wide && pairing(op) == Pairing::Packed,
+        }
+    }
+
+    /// The first of the two words of a 64-bit operand.
+    fn wide(&self, chan: u8) -> u8 {
+        if self.packed && !self.wide_dst { 0 } else { chan & 2 }
+    }
+
+    /// The word of a 32-bit operand.
+    #[inline]
+    fn narrow(&self, chan: u8) -> u8 {
+        match (self.wide_dst, self.any_wide) {
+            (true, true) => chan & 2,
+            (true, false) => chan / 2,
+            _ => chan,
+        }
+    }
+}
+
+/// Why an operand cannot be printed.
+const NO_PLACE: LowerError = LowerError::Operand("a word without a register");
 
 struct Printer<'a> {
     l: &'a Lowering<'a>,
-    places: Vec<(File, i32, u8)>,
+    places: Vec<Place>,
     insts: Vec<Inst>,
     requests: Vec<Request>,
     /// The highest address register in use.
@@ -57,7 +153,7 @@ impl Lowering<'_> {
             l: self,
             places: places(self.p, &self.seats, &self.assignment),
             insts: Vec::with_capacity(lines.len() + 1),
-            requests: Vec::new(),
+            requests: Vec::with_capacity(lines.len() / 2),
             addresses: None,
         };
         for i in 0..lines.len() {
@@ -183,14 +279,15 @@ impl Printer<'_> {
 
     /// Adds a source of one word to the last instruction.
     fn word(&mut self, r: Ref, regs: &[(Address, u8)]) -> Result<(), LowerError> {
-        let o = Opnd { r, neg: false, abs: false, pos: 0 };
-        self.source(&[Some(o), None, None, None], false, regs)
+        let mut reading = Reading::NOTHING;
+        reading.add(self, 0, &Opnd { r, neg: false, abs: false, pos: 0 });
+        self.source(reading, false, regs)
     }
 
     /// Adds a source to the last instruction.
     #[inline]
-    fn source(&mut self, words: &Words, pairs: bool, regs: &[(Address, u8)]) -> Result<(), LowerError> {
-        let src = self.operand(words, pairs, regs, None)?;
+    fn source(&mut self, reading: Reading, pairs: bool, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+        let src = self.operand(reading, pairs, regs, None)?;
         self.insts.last_mut().expect("an instruction is open").srcs.push(src);
         Ok(())
     }
@@ -199,65 +296,43 @@ impl Printer<'_> {
     #[inline]
     fn operand(
         &mut self,
-        words: &Words,
+        reading: Reading,
         pairs: bool,
         regs: &[(Address, u8)],
         offset: Option<usize>,
     ) -> Result<Src, LowerError> {
-        let span = Default::default();
-        let mut src = Src { reg: Register::direct(File::Imm, 0), swizzle: XYZW, abs: false, neg: false, span };
-        let lead = words.iter().flatten().find(|o| !matches!(o.r, Ref::Undef(_)));
-        if let Some(o) = lead {
-            src.abs = o.abs;
-            src.neg = o.neg;
-        }
-        let mut swizzle = [u8::MAX; 4];
-        match lead.map(|o| o.r) {
-            None | Some(Ref::Imm(_)) => {
-                let at = self.insts.len() - 1;
-                let source = offset.unwrap_or(self.insts[at].srcs.len());
-                let mut wanted = [None; 4];
-                for c in 0..4 {
-                    wanted[c] = words[c].and_then(|o| match o.r {
-                        Ref::Imm(w) => Some(w),
-                        Ref::Undef(_) if pairs || lead.is_none() => Some(0),
-                        _ => None,
-                    });
-                }
-                self.requests.push(Request { inst: at, source, words: wanted, pairs });
-                return Ok(src);
+        let Reading { first, mut swizzle, .. } = reading;
+        let reg = match first.r {
+            Ref::Imm(_) | Ref::Undef(_) => {
+                self.request(&reading, pairs, offset);
+                swizzle = XYZW;
+                Register::direct(File::Imm, 0)
             }
-            Some(Ref::Ext(x, _)) => {
-                src.reg = self.ext(x, regs)?;
-                for c in 0..4 {
-                    if let Some(Opnd { r: Ref::Ext(_, ch), .. }) = words[c] {
-                        swizzle[c] = ch;
-                    }
-                }
-            }
-            _ => {
-                for c in 0..4 {
-                    if let Some(Opnd { r: Ref::Ent(e), .. }) = words[c] {
-                        let (file, index, chan) = self.place(e)?;
-                        let reg = Register::direct(file, index);
-                        if swizzle.iter().any(|&c| c != u8::MAX) && src.reg != reg {
-                            return Err(LowerError::Operand("one operand in two registers"));
-                        }
-                        src.reg = reg;
-                        swizzle[c] = chan;
-                    }
-                }
-            }
-        }
+            Ref::Ext(x, _) => self.ext(x, regs)?,
+            Ref::Ent(_) if reading.torn => return Err(LowerError::Operand("one operand in two registers")),
+            Ref::Ent(_) => reading.place.register().ok_or(NO_PLACE)?,
+        };
         fill(&mut swizzle, pairs);
-        src.swizzle = swizzle;
-        Ok(src)
+        Ok(Src { reg, swizzle, abs: first.abs, neg: first.neg, span: Default::default() })
     }
 
-    fn place(&self, e: u32) -> Result<(File, i32, u8), LowerError> {
-        let w = self.l.p.webs.find(e);
-        let place = self.places[w as usize];
-        if place.0 == File::Null { Err(LowerError::Operand("a word without a register")) } else { Ok(place) }
+    /// Asks for the immediates of an operand of the last instruction.
+    fn request(&mut self, reading: &Reading, pairs: bool, offset: Option<usize>) {
+        let at = self.insts.len() - 1;
+        let source = offset.unwrap_or(self.insts[at].srcs.len());
+        let undefined = if pairs || reading.lead == 4 { reading.undefined } else { 0 };
+        let mut words = [None; 4];
+        for (c, word) in words.iter_mut().enumerate() {
+            if (reading.imms | undefined) >> c & 1 != 0 {
+                *word = Some(reading.words[c]);
+            }
+        }
+        self.requests.push(Request { inst: at, source, words, pairs });
+    }
+
+    #[inline]
+    fn place(&self, e: u32) -> Place {
+        self.places[self.l.p.webs.find(e) as usize]
     }
 
     fn ext(&self, x: u32, regs: &[(Address, u8)]) -> Result<Register, LowerError> {
@@ -300,54 +375,54 @@ impl Printer<'_> {
     }
 
     fn pack(&mut self, q: PackId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
-        let p = self.l.p;
-        let pack = &p.packs[q as usize];
-        let first = &p.lir.nodes[pack.nodes[0] as usize];
-        match first.what {
-            What::Alu(op) => self.alu(q, op, regs),
+        let l = self.l;
+        let pack = &l.p.packs[q as usize];
+        match l.p.lir.nodes[pack.nodes[0] as usize].what {
+            What::Alu(op) => self.alu(pack, op, regs),
             What::Multi(v) => {
-                let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not an operation"))?;
+                let m = l.f.as_multi(v).ok_or(LowerError::Operand("not an operation"))?;
                 match m.kind {
                     MultiKind::Store => self.store(pack.nodes[0], regs),
                     MultiKind::Load => self.load(pack.nodes[0], regs),
-                    _ => self.whole(q, regs),
+                    _ => self.whole(pack, m, regs),
                 }
             }
         }
     }
 
-    /// Where the results of a pack go: through its store, or to their register; with the write mask.
-    fn destination(&self, q: PackId, regs: &[(Address, u8)]) -> Result<(Register, u8), LowerError> {
+    /// Where the results of a pack go: through its store, or to their register; with the write
+    /// mask.
+    fn destination(&self, pack: &Pack, regs: &[(Address, u8)]) -> Result<(Register, u8), LowerError> {
         let p = self.l.p;
-        let pack = &p.packs[q as usize];
         if pack.store != NONE {
             let mask = p.source(pack.store, 0).iter().fold(0, |m, o| m | 1 << o.pos);
             return Ok((self.memory(pack.store, regs)?, mask));
         }
-        let mut reg = None;
+        let mut reg = Place::NONE;
         let mut mask = 0;
-        for &n in &pack.nodes {
+        for &n in pack.nodes.as_slice() {
             for e in p.lir.nodes[n as usize].dsts() {
-                let (file, index, chan) = self.place(e)?;
-                let here = Register::direct(file, index);
-                if reg.is_some_and(|r| r != here) {
+                let here = self.place(e);
+                if mask != 0 && !reg.same_register(here) {
                     return Err(LowerError::Operand("results of one instruction in two registers"));
                 }
-                reg = Some(here);
-                mask |= 1 << chan;
+                reg = here;
+                mask |= 1 << here.chan;
             }
         }
-        Ok((reg.ok_or(LowerError::Operand("an operation without a result"))?, mask))
+        if mask == 0 {
+            return Err(LowerError::Operand("an operation without a result"));
+        }
+        Ok((reg.register().ok_or(NO_PLACE)?, mask))
     }
 
     /// The channel a result word of a pack is written to.
-    fn channel(&self, q: PackId, e: u32) -> Result<u8, LowerError> {
-        let p = self.l.p;
-        let store = p.packs[q as usize].store;
-        if store == NONE {
-            return Ok(self.place(e)?.2);
+    #[inline]
+    fn channel(&self, pack: &Pack, e: u32) -> Result<u8, LowerError> {
+        if pack.store == NONE {
+            return Ok(self.place(e).chan);
         }
-        let o = p.source(store, 0).iter().find(|o| o.r == Ref::Ent(e));
+        let o = self.l.p.source(pack.store, 0).iter().find(|o| o.r == Ref::Ent(e));
         o.map(|o| o.pos).ok_or(LowerError::Operand("a result that is not stored"))
     }
 
@@ -360,61 +435,46 @@ impl Printer<'_> {
         self.register(tgsi_ir::lift::reg_ref(&m.inst.dsts[0].reg), &addrs, regs)
     }
 
-    fn alu(&mut self, q: PackId, op: Opcode, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+    fn alu(&mut self, pack: &Pack, op: Opcode, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let p = self.l.p;
-        let pack = &p.packs[q as usize];
         let first = &p.lir.nodes[pack.nodes[0] as usize];
-        let (reg, mask) = self.destination(q, regs)?;
+        let (reg, mask) = self.destination(pack, regs)?;
         let mut inst = blank(op);
         inst.sat = first.sat;
         inst.precise = first.precise;
         inst.dsts.push(Dst { reg, mask, span: Default::default() });
-        let info = op.info();
         self.insts.push(inst);
-        let wide_dst = info.dst_ty.is_wide();
-        let any_wide = info.src_ty.iter().any(|t| t.is_wide());
         // Of each lane the channel and where its next source starts.
         let mut lanes: SmallVec<[(u8, &Node, usize); 4]> = SmallVec::new();
-        for &n in &pack.nodes {
+        for &n in pack.nodes.as_slice() {
             let node = &p.lir.nodes[n as usize];
-            lanes.push((self.channel(q, node.dst)?, node, node.first as usize));
+            lanes.push((self.channel(pack, node.dst)?, node, node.first as usize));
         }
-        for k in 0..first.sources as usize {
-            let mut words: Words = [None; 4];
-            let wide = info.src_ty[k].is_wide();
-            for (chan, node, next) in &mut lanes {
-                let (chan, at) = (*chan, *next);
+        let seats = SourceSeats::of(op);
+        let info = op.info();
+        for (k, ty) in info.src_ty.iter().enumerate().take(first.sources as usize) {
+            let mut reading = Reading::NOTHING;
+            let wide = ty.is_wide();
+            for (chan, node, next) in lanes.as_mut_slice() {
+                let from = *next;
                 *next += node.lens[k] as usize;
-                let source = &p.lir.opnds[at..*next];
+                let source = &p.lir.opnds[from..*next];
                 match info.shape {
                     Shape::Dot(_) => {
                         for (c, o) in source.iter().enumerate() {
-                            words[c] = Some(*o);
+                            reading.add(self, c as u8, o);
                         }
                     }
-                    Shape::Repl => words[0] = Some(source[0]),
+                    Shape::Repl => reading.add(self, 0, &source[0]),
                     _ if wide => {
-                        let at = if wide_dst {
-                            chan & 2
-                        } else if pairing(op) == Pairing::Packed {
-                            0
-                        } else {
-                            chan & 2
-                        };
-                        words[at as usize] = Some(source[0]);
-                        words[at as usize + 1] = Some(source[1]);
+                        let at = seats.wide(*chan);
+                        reading.add(self, at, &source[0]);
+                        reading.add(self, at + 1, &source[1]);
                     }
-                    _ => {
-                        let at = match (wide_dst, any_wide) {
-                            (true, true) => chan & 2,
-                            (true, false) => chan / 2,
-                            _ => chan,
-                        };
-                        words[at as usize] = Some(source[0]);
-                    }
+                    _ => reading.add(self, seats.narrow(*chan), &source[0]),
                 }
             }
-            self.source(&words, wide, regs)?;
+            self.source(reading, wide, regs)?;
         }
         Ok(())
     }
@@ -422,12 +482,12 @@ impl Printer<'_> {
     fn store(&mut self, n: NodeId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let reg = self.memory(n, regs)?;
         let mut inst = blank(Opcode::Mov);
-        let words = self.positions(n, 0);
-        let mask = (0..4).fold(0, |m, c| m | u8::from(words[c].is_some()) << c);
+        let reading = self.positions(n, 0);
+        let mask = self.l.p.source(n, 0).iter().fold(0, |m, o| m | 1 << (o.pos & 3));
         inst.precise = self.l.p.lir.nodes[n as usize].precise;
         inst.dsts.push(Dst { reg, mask, span: Default::default() });
         self.insts.push(inst);
-        self.source(&words, false, regs)
+        self.source(reading, false, regs)
     }
 
     fn load(&mut self, n: NodeId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
@@ -439,15 +499,14 @@ impl Printer<'_> {
         let reg = self.register(tgsi_ir::lift::reg_ref(&m.inst.srcs[0].reg), &addrs, regs)?;
         let mut inst = blank(Opcode::Mov);
         let mut swizzle = [u8::MAX; 4];
-        let mut dst = None;
+        let mut dst = Place::NONE;
         let mut mask = 0;
         for (e, c) in node.results() {
-            let (file, index, chan) = self.place(e)?;
-            dst = Some(Register::direct(file, index));
-            mask |= 1 << chan;
-            swizzle[chan as usize] = c;
+            dst = self.place(e);
+            mask |= 1 << dst.chan;
+            swizzle[usize::from(dst.chan & 3)] = c;
         }
-        let dst = dst.ok_or(LowerError::Operand("a load without a result"))?;
+        let dst = dst.register().ok_or(LowerError::Operand("a load without a result"))?;
         fill(&mut swizzle, false);
         inst.dsts.push(Dst { reg: dst, mask, span: Default::default() });
         inst.srcs.push(Src { reg, swizzle, abs: false, neg: false, span: Default::default() });
@@ -456,59 +515,54 @@ impl Printer<'_> {
     }
 
     /// The words of a source by the channel they stand in.
-    fn positions(&self, n: NodeId, k: usize) -> Words {
-        let mut words: Words = [None; 4];
+    fn positions(&self, n: NodeId, k: usize) -> Reading {
+        let mut reading = Reading::NOTHING;
         for o in self.l.p.source(n, k) {
-            words[o.pos as usize & 3] = Some(*o);
+            reading.add(self, o.pos & 3, o);
         }
-        words
+        reading
     }
 
-    fn whole(&mut self, q: PackId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
-        let p = self.l.p;
-        let n = p.packs[q as usize].nodes[0];
-        let node = &p.lir.nodes[n as usize];
-        let What::Multi(v) = node.what else { return Err(LowerError::Operand("not an operation")) };
-        let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not an operation"))?;
-        let mut inst = m.inst.clone();
-        inst.span = Default::default();
-        inst.label = None;
-        let srcs = std::mem::take(&mut inst.srcs);
-        let info = inst.op.info();
-        let addr = |slot: Slot| self.l.p.lir.node_addrs(node).iter().find(|a| a.0 == slot).map(|a| a.1);
-        if inst.dsts.first().is_some_and(|d| tgsi::usage::is_resource(d.reg.file)) {
-            let list: SmallVec<[Address; 2]> =
-                [addr(Slot::DstDim), addr(Slot::DstIndex)].into_iter().flatten().collect();
-            inst.dsts[0].reg = self.register(tgsi_ir::lift::reg_ref(&inst.dsts[0].reg), &list, regs)?;
-        } else if !inst.dsts.is_empty() {
-            self.results(q, &mut inst, regs)?;
+    fn whole(&mut self, pack: &Pack, m: &Multi, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+        let n = pack.nodes[0];
+        let node = &self.l.p.lir.nodes[n as usize];
+        let like = &m.inst;
+        let mut inst = blank(like.op);
+        inst.sat = like.sat;
+        inst.precise = like.precise;
+        inst.target = like.target;
+        inst.dsts = SmallVec::from_slice(&like.dsts);
+        inst.offsets = SmallVec::from_slice(&like.offsets);
+        inst.memory.clone_from(&like.memory);
+        let info = like.op.info();
+        if like.dsts.first().is_some_and(|d| tgsi::usage::is_resource(d.reg.file)) {
+            inst.dsts[0].reg = self.resource(&like.dsts[0].reg, node, [Slot::DstDim, Slot::DstIndex], regs)?;
+        } else if !like.dsts.is_empty() {
+            self.results(pack, &mut inst, regs)?;
         }
-        let offsets = inst.offsets.len();
         self.insts.push(inst);
-        for (k, template) in srcs.iter().enumerate() {
-            let kept = template.reg.file != File::Null;
-            if kept {
-                let list: SmallVec<[Address; 2]> =
-                    [addr(Slot::SrcDim(k as u8)), addr(Slot::SrcIndex(k as u8))].into_iter().flatten().collect();
-                let reg = self.register(tgsi_ir::lift::reg_ref(&template.reg), &list, regs)?;
+        for (k, template) in like.srcs.iter().enumerate() {
+            if template.reg.file != File::Null {
+                let slots = [Slot::SrcDim(k as u8), Slot::SrcIndex(k as u8)];
+                let reg = self.resource(&template.reg, node, slots, regs)?;
                 self.insts.last_mut().expect("pushed above").srcs.push(Src { reg, ..*template });
                 continue;
             }
             let wide = info.src_ty.get(k).is_some_and(|t| t.is_wide());
-            let words = self.positions(n, k);
-            if words.iter().all(|w| w.is_none()) {
+            let reading = self.positions(n, k);
+            if reading.is_empty() {
                 // Nothing of it is read: any word will do.
                 self.word(Ref::Imm(0), regs)?;
                 continue;
             }
-            self.source(&words, wide, regs)?;
+            self.source(reading, wide, regs)?;
             let src = self.insts.last_mut().and_then(|i| i.srcs.last_mut()).expect("pushed above");
             src.abs |= template.abs;
             src.neg ^= template.neg;
         }
-        for k in 0..offsets {
-            let words = self.positions(n, srcs.len() + k);
-            let src = self.operand(&words, false, regs, Some(srcs.len() + k))?;
+        for k in 0..like.offsets.len() {
+            let place = like.srcs.len() + k;
+            let src = self.operand(self.positions(n, place), false, regs, Some(place))?;
             let o = &mut self.insts.last_mut().expect("pushed above").offsets[k];
             o.reg = src.reg;
             o.swizzle.copy_from_slice(&src.swizzle[..3]);
@@ -516,32 +570,49 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// A register that a whole instruction names itself, its brackets' addresses in `slots`.
+    #[inline]
+    fn resource(
+        &self,
+        reg: &Register,
+        node: &Node,
+        slots: [Slot; 2],
+        regs: &[(Address, u8)],
+    ) -> Result<Register, LowerError> {
+        if reg.file != File::Temp && !reg.is_indirect() {
+            return Ok(*reg);
+        }
+        let all = self.l.p.lir.node_addrs(node);
+        let mut addrs: SmallVec<[Address; 2]> = SmallVec::new();
+        for slot in slots {
+            addrs.extend(all.iter().find(|a| a.0 == slot).map(|a| a.1));
+        }
+        self.register(tgsi_ir::lift::reg_ref(reg), &addrs, regs)
+    }
+
     /// Registers and masks of the destinations of a whole instruction.
-    fn results(&self, q: PackId, inst: &mut Inst, regs: &[(Address, u8)]) -> Result<(), LowerError> {
-        let p = self.l.p;
-        let pack = &p.packs[q as usize];
-        let node = &p.lir.nodes[pack.nodes[0] as usize];
+    fn results(&self, pack: &Pack, inst: &mut Inst, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+        let node = &self.l.p.lir.nodes[pack.nodes[0] as usize];
         if pack.store != NONE {
             inst.dsts[0].reg = self.memory(pack.store, regs)?;
             inst.dsts[0].mask = node.chans & 0xf;
             return Ok(());
         }
         for (k, d) in inst.dsts.iter_mut().enumerate() {
-            let mut reg = None;
+            let mut reg = Place::NONE;
             let mut mask = 0;
             for (e, c) in node.results() {
                 if c as usize / 4 != k {
                     continue;
                 }
-                let (file, index, chan) = self.place(e)?;
-                let here = Register::direct(file, index);
-                if chan != c & 3 || reg.is_some_and(|r| r != here) {
+                let here = self.place(e);
+                if here.chan != c & 3 || mask != 0 && !reg.same_register(here) {
                     return Err(LowerError::Operand("a fetched channel in the wrong place"));
                 }
-                reg = Some(here);
-                mask |= 1 << chan;
+                reg = here;
+                mask |= 1 << here.chan;
             }
-            d.reg = reg.ok_or(LowerError::Operand("a destination without a register"))?;
+            d.reg = reg.register().ok_or(LowerError::Operand("a destination without a register"))?;
             d.mask = mask;
         }
         Ok(())

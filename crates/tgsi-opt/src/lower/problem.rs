@@ -1,6 +1,6 @@
 //! The allocation problem of a sequence of lines.
 
-use tgsi::File;
+use tgsi::{File, Register};
 use tgsi_ir::Function;
 use tgsi_ir::layout::Layout;
 use tgsi_pack::lir::{Ent, NONE, Ref};
@@ -187,13 +187,42 @@ fn seat(p: &Packing, webs: &[Ent], ranges: &Ranges) -> Option<Seats> {
     (out.count > 0).then_some(out)
 }
 
-/// File, register and channel of every web; [`File::Null`] where it has none.
-pub(super) fn places(p: &Packing, seats: &[Seats], assignment: &Assignment) -> Vec<(File, i32, u8)> {
-    let mut out: Vec<_> =
-        p.webs.out.iter().map(|o| o.map_or((File::Null, 0, 0), |(r, c)| (File::Out, r, c))).collect();
+/// Where a web stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// [`File::Null`] if it has no place.
+    pub(super) file: File,
+    pub(super) chan: u8,
+    index: i32,
+}
+
+impl Place {
+    pub(super) const NONE: Place = Place { file: File::Null, chan: 0, index: 0 };
+
+    #[inline]
+    pub(super) fn same_register(self, other: Place) -> bool {
+        self.file == other.file && self.index == other.index
+    }
+
+    /// Its register, if it has one.
+    #[inline]
+    pub(super) fn register(self) -> Option<Register> {
+        (self.file != File::Null).then_some(Register::direct(self.file, self.index))
+    }
+}
+
+/// Where every web stands.
+pub(super) fn places(p: &Packing, seats: &[Seats], assignment: &Assignment) -> Vec<Place> {
+    let mut out = Vec::with_capacity(p.webs.out.len());
+    for o in &p.webs.out {
+        out.push(match *o {
+            Some((index, chan)) => Place { file: File::Out, chan, index },
+            None => Place::NONE,
+        });
+    }
     for (seats, placed) in seats.iter().zip(&assignment.place) {
         for (&w, &chan) in seats.webs().iter().zip(&placed.chans) {
-            out[w as usize] = (File::Temp, placed.temp as i32, chan);
+            out[w as usize] = Place { file: File::Temp, chan, index: placed.temp as i32 };
         }
     }
     out
