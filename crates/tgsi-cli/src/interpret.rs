@@ -146,8 +146,7 @@ fn text(masked: &MaskedOutcome) -> String {
 
 fn line(out: &mut String, name: &str, words: &[Option<Word>; 4]) {
     let bits = words.map(|w| w.map_or_else(|| "-".to_owned(), |w| format!("{:08x}", w.bits)));
-    let floats =
-        words.map(|w| w.map_or_else(|| "-".to_owned(), |w| f32::from_bits(w.bits).to_string()));
+    let floats = words.map(|w| w.map_or_else(|| "-".to_owned(), |w| float(f32::from_bits(w.bits))));
     // A write to a string cannot fail.
     let _ = writeln!(
         out,
@@ -158,6 +157,16 @@ fn line(out: &mut String, name: &str, words: &[Option<Word>; 4]) {
         bits[3],
         floats.join(" ")
     );
+}
+
+/// A float in as many digits as tell it from its neighbours, in short form if it has many zeros.
+fn float(value: f32) -> String {
+    let size = value.abs();
+    if size.is_finite() && size != 0.0 && !(1e-5..1e9).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
 }
 
 /// Memory, four words a line, without the lines that hold only zeros.
@@ -183,11 +192,27 @@ fn memory(out: &mut String, masked: &MaskedOutcome) {
 
 #[cfg(test)]
 mod tests {
-    use super::bits_of_floats;
+    use super::{bits_of_floats, float};
 
     #[track_caller]
     fn check(line: &str, expect: &str) {
         assert_eq!(bits_of_floats(line), expect);
+    }
+
+    #[test]
+    fn floats_stay_short() {
+        let shown = [
+            0.0,
+            -0.0,
+            1.5,
+            0.00123,
+            f32::from_bits(2),
+            -3e38,
+            f32::INFINITY,
+        ]
+        .map(float);
+        let expect = ["0", "-0", "1.5", "0.00123", "3e-45", "-3e38", "inf"];
+        assert_eq!(shown, expect);
     }
 
     #[test]
