@@ -43,6 +43,8 @@ struct Comparison {
     differs: bool,
     /// What the target does not take.
     objections: Vec<String>,
+    /// What the interpreter compared.
+    tally: Tally,
 }
 
 impl Comparison {
@@ -58,7 +60,7 @@ impl Comparison {
 }
 
 fn compare(before: &Program, after: &Program, cases: u32, target: Option<&Target>) -> Comparison {
-    let (verdict, differs) = verdict(before, after, cases);
+    let (verdict, differs, tally) = verdict(before, after, cases);
     let counts = count(after);
     let mut objections = Vec::new();
     if let Some(target) = target {
@@ -78,15 +80,58 @@ fn compare(before: &Program, after: &Program, cases: u32, target: Option<&Target
         verdict,
         differs,
         objections,
+        tally,
     }
 }
 
-fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool) {
+/// What the interpreter compared, over one pair or all.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    cases: u64,
+    step_limit: u64,
+    out_of_array: u64,
+    words: u64,
+    undefined: u64,
+    /// Pairs of which no case could be compared.
+    none: u64,
+}
+
+impl Tally {
+    fn of(report: &EquivReport) -> Tally {
+        Tally {
+            cases: u64::from(report.cases_run),
+            step_limit: u64::from(report.skipped_step_limit),
+            out_of_array: u64::from(report.skipped_out_of_array),
+            words: report.compared_words,
+            undefined: report.masked_words,
+            none: u64::from(report.cases_run == 0),
+        }
+    }
+
+    fn add(&mut self, o: &Tally) {
+        self.cases += o.cases;
+        self.step_limit += o.step_limit;
+        self.out_of_array += o.out_of_array;
+        self.words += o.words;
+        self.undefined += o.undefined;
+        self.none += o.none;
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "  {} cases compared, {} at the step limit, {} out of an array; {} words compared, {} undefined; \
+             {} programs without a case\n",
+            self.cases, self.step_limit, self.out_of_array, self.words, self.undefined, self.none
+        )
+    }
+}
+
+fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool, Tally) {
     if before.stage != after.stage {
-        return ("different stages".to_owned(), true);
+        return ("different stages".to_owned(), true, Tally::default());
     }
     if cases == 0 {
-        return ("not run".to_owned(), false);
+        return ("not run".to_owned(), false, Tally::default());
     }
     let options = EquivOptions {
         cases,
@@ -94,7 +139,7 @@ fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool) {
         ..EquivOptions::default()
     };
     let report = equiv::compare(before, after, &options);
-    (in_words(&report), !report.is_equal())
+    (in_words(&report), !report.is_equal(), Tally::of(&report))
 }
 
 fn in_words(report: &EquivReport) -> String {
@@ -210,6 +255,7 @@ fn folders(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exi
     let mut totals = Totals::default();
     let mut exit = Exit::Done;
     let mut differing = 0u32;
+    let mut tally = Tally::default();
     let mut out = String::new();
     for row in rows {
         match row {
@@ -223,6 +269,7 @@ fn folders(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exi
                 let (b, a) = (&found.before, &found.after);
                 totals.add_counts(b, a);
                 differing += u32::from(found.differs);
+                tally.add(&found.tally);
                 exit = exit.and(found.exit());
                 out.push_str(&format!(
                     "{name}: instructions {} -> {}, temps {} -> {}, {}\n",
@@ -235,9 +282,10 @@ fn folders(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exi
         }
     }
     out.push_str(&format!(
-        "{} programs, {differing} differ, {} failed\n{}",
+        "{} programs, {differing} differ, {} failed\n{}{}",
         totals.programs,
         totals.failed,
+        if args.cases == 0 { String::new() } else { tally.line() },
         totals.sums()
     ));
     files::print(&out);
