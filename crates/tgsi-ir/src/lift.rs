@@ -57,7 +57,7 @@ impl std::error::Error for LiftError {}
 
 impl LiftError {
     /// The error with the instruction of the source that `origin` names.
-    fn from_source(mut self, origin: &[u32]) -> LiftError {
+    fn in_source(mut self, origin: &[u32]) -> LiftError {
         if let LiftError::Structure { at } | LiftError::Operand { at, .. } | LiftError::Flow { at, .. } = &mut self {
             *at = origin.get(*at).map_or(*at, |&i| i as usize);
         }
@@ -81,7 +81,7 @@ pub fn lift(program: &Program) -> Result<Function, LiftError> {
         return Err(LiftError::Limit("more than 100000 instructions"));
     }
     let Some(expanded) = flow::expand(program)? else { return lift_structured(program) };
-    let mut f = lift_structured(&expanded.program).map_err(|e| e.from_source(&expanded.origin))?;
+    let mut f = lift_structured(&expanded.program).map_err(|e| e.in_source(&expanded.origin))?;
     f.first_era = Function::new(program).first_era;
     Ok(f)
 }

@@ -5,7 +5,10 @@
 //! kept in ADDR registers behind those of the program, which are never memory.
 
 use smallvec::SmallVec;
-use tgsi::{AddrReg, Dst, Era, File, Imm, ImmType, Index, Inst, Item as Header, Opcode, Program, Register, Src, XYZW};
+use tgsi::{
+    AddrReg, Dst, Era, File, Imm, ImmType, Index, Inst, Item as Header, Opcode, Program, Register,
+    Src, XYZW,
+};
 
 use super::{LiftError, MAX_DEPTH, MAX_INSTS, MAX_REGISTER};
 
@@ -20,13 +23,19 @@ pub(super) struct Expanded {
 /// Whether an opcode is rewritten here.
 fn rewritten(op: Opcode) -> bool {
     use Opcode::*;
-    matches!(op, Cal | Callnz | Bgnsub | Endsub | Breakc | Ifc | Rep | Endrep | Bgnfor | Endfor)
+    matches!(
+        op,
+        Cal | Callnz | Bgnsub | Endsub | Breakc | Ifc | Rep | Endrep | Bgnfor | Endfor
+    )
 }
 
 /// Whether an opcode means something else in programs of the first era.
 fn tells_eras_apart(op: Opcode) -> bool {
     use Opcode::*;
-    matches!(op, Rsq | Lrp | Min | Max | Shl | Shr | Rcp | Xpd | Dseq | Dslt | Dfracexp | Ishr | Ushr)
+    matches!(
+        op,
+        Rsq | Lrp | Min | Max | Shl | Shr | Rcp | Xpd | Dseq | Dslt | Dfracexp | Ishr | Ushr
+    )
 }
 
 /// Rewrites a program; `None` if it has nothing to rewrite.
@@ -40,10 +49,16 @@ pub(super) fn expand(program: &Program) -> Result<Option<Expanded>, LiftError> {
         insts,
         close: pairs(insts)?,
         rets: prefix_counts(insts),
-        subs: (0..insts.len()).filter(|&i| insts[i].op == Opcode::Bgnsub).collect(),
+        subs: (0..insts.len())
+            .filter(|&i| insts[i].op == Opcode::Bgnsub)
+            .collect(),
         next_addr: 0,
         loop_addr: 0,
-        one: program.header.iter().filter(|i| matches!(i, Header::Imm(_))).count() as i32,
+        one: program
+            .header
+            .iter()
+            .filter(|i| matches!(i, Header::Imm(_)))
+            .count() as i32,
         out: Vec::with_capacity(insts.len()),
         origin: Vec::with_capacity(insts.len()),
         scopes: Vec::new(),
@@ -54,9 +69,21 @@ pub(super) fn expand(program: &Program) -> Result<Option<Expanded>, LiftError> {
     e.main()?;
     let mut header = program.header.clone();
     let one = 1f32.to_bits();
-    header.push(Header::Imm(Imm { ty: ImmType::Flt32, words: [0, one, 0, 0], span: Default::default() }));
-    let program = Program { stage: program.stage, version: program.version, header, insts: e.out };
-    Ok(Some(Expanded { program, origin: e.origin }))
+    header.push(Header::Imm(Imm {
+        ty: ImmType::Flt32,
+        words: [0, one, 0, 0],
+        span: Default::default(),
+    }));
+    let program = Program {
+        stage: program.stage,
+        version: program.version,
+        header,
+        insts: e.out,
+    };
+    Ok(Some(Expanded {
+        program,
+        origin: e.origin,
+    }))
 }
 
 /// The opcodes rewritten here may be all that shows a program's era: then the result would be
@@ -65,7 +92,11 @@ fn keeps_era(program: &Program) -> Result<(), LiftError> {
     let first = |i: &&Inst| i.op.info().era == Era::First;
     let of_first_era = program.version.is_none() && program.insts.iter().any(|i| first(&i));
     if of_first_era
-        && let Some((at, i)) = program.insts.iter().enumerate().find(|(_, i)| rewritten(i.op) && first(i))
+        && let Some((at, i)) = program
+            .insts
+            .iter()
+            .enumerate()
+            .find(|(_, i)| rewritten(i.op) && first(i))
         && program.insts.iter().any(|i| tells_eras_apart(i.op))
     {
         return Err(LiftError::Flow { at, op: i.op });
@@ -99,7 +130,8 @@ fn pairs(insts: &[Inst]) -> Result<Vec<usize>, LiftError> {
             open.push(at);
         }
     }
-    open.pop().map_or(Ok(close), |at| Err(LiftError::Structure { at }))
+    open.pop()
+        .map_or(Ok(close), |at| Err(LiftError::Structure { at }))
 }
 
 /// The number of RETs before each instruction, and in all.
@@ -170,7 +202,11 @@ impl Expander<'_> {
             _ => {}
         };
         for inst in self.insts {
-            let regs = inst.dsts.iter().map(|d| d.reg).chain(inst.srcs.iter().map(|s| s.reg));
+            let regs = inst
+                .dsts
+                .iter()
+                .map(|d| d.reg)
+                .chain(inst.srcs.iter().map(|s| s.reg));
             for r in regs.chain(inst.offsets.iter().map(|o| o.reg)) {
                 see(r.file, r.index.base);
                 for a in r.index.addr.into_iter().chain(r.dim.and_then(|d| d.addr)) {
@@ -216,13 +252,22 @@ impl Expander<'_> {
     }
 
     /// Adds an instruction with these operands.
-    fn add(&mut self, at: usize, op: Opcode, dst: Option<(Register, u8)>, srcs: &[Src]) -> Result<(), LiftError> {
+    fn add(
+        &mut self,
+        at: usize,
+        op: Opcode,
+        dst: Option<(Register, u8)>,
+        srcs: &[Src],
+    ) -> Result<(), LiftError> {
         let span = self.insts[at].span;
         let inst = Inst {
             op,
             sat: false,
             precise: false,
-            dsts: dst.into_iter().map(|(reg, mask)| Dst { reg, mask, span }).collect(),
+            dsts: dst
+                .into_iter()
+                .map(|(reg, mask)| Dst { reg, mask, span })
+                .collect(),
             srcs: SmallVec::from_slice(srcs),
             target: None,
             offsets: SmallVec::new(),
@@ -235,7 +280,13 @@ impl Expander<'_> {
 
     /// Channel `c` of a register, in all channels.
     fn scalar(&self, at: usize, reg: Register, c: u8) -> Src {
-        Src { reg, swizzle: [c; 4], abs: false, neg: false, span: self.insts[at].span }
+        Src {
+            reg,
+            swizzle: [c; 4],
+            abs: false,
+            neg: false,
+            span: self.insts[at].span,
+        }
     }
 
     fn constant(&self, at: usize, c: u8) -> Src {
@@ -269,14 +320,20 @@ impl Expander<'_> {
                     todo.pop();
                     todo.push((self.close[at] + 1, end));
                 }
-                Opcode::If | Opcode::Uif | Opcode::Ifc if mode == Mode::Tail && self.returns(at, self.close_of_if(at)) => {
+                Opcode::If | Opcode::Uif | Opcode::Ifc
+                    if mode == Mode::Tail && self.returns(at, self.close_of_if(at)) =>
+                {
                     return self.copy_split(at, todo, depth);
                 }
                 _ => {
                     open += usize::from(self.close[at] != 0 && op != Opcode::Else);
                     open -= usize::from(matches!(
                         op,
-                        Opcode::Endif | Opcode::Endloop | Opcode::Endrep | Opcode::Endfor | Opcode::Endswitch
+                        Opcode::Endif
+                            | Opcode::Endloop
+                            | Opcode::Endrep
+                            | Opcode::Endfor
+                            | Opcode::Endswitch
                     ));
                     self.copy_inst(at, mode, depth)?;
                 }
@@ -359,7 +416,10 @@ impl Expander<'_> {
         reg.dim = reg.dim.map(|d| self.index(at, d)).transpose()?;
         if reg.file == File::Loop {
             if reg.is_indirect() || reg.dim.is_some() || reg.index.base < 0 {
-                return Err(LiftError::Operand { at, what: "indexed loop register" });
+                return Err(LiftError::Operand {
+                    at,
+                    what: "indexed loop register",
+                });
             }
             reg = Register::direct(File::Addr, self.loop_addr + reg.index.base);
         }
@@ -367,16 +427,32 @@ impl Expander<'_> {
     }
 
     fn index(&mut self, at: usize, index: Index) -> Result<Index, LiftError> {
-        let Some(a) = index.addr.filter(|a| a.file == File::Loop && a.index >= 0) else { return Ok(index) };
+        let Some(a) = index.addr.filter(|a| a.file == File::Loop && a.index >= 0) else {
+            return Ok(index);
+        };
         let number = self.fresh()?;
-        let counter = self.scalar(at, Register::direct(File::Addr, self.loop_addr + a.index), a.comp & 3);
+        let counter = self.scalar(
+            at,
+            Register::direct(File::Addr, self.loop_addr + a.index),
+            a.comp & 3,
+        );
         self.add(at, Opcode::Arl, Some((number, 1)), &[counter])?;
-        Ok(Index { addr: Some(AddrReg { file: File::Addr, index: number.index.base, comp: 0 }), ..index })
+        Ok(Index {
+            addr: Some(AddrReg {
+                file: File::Addr,
+                index: number.index.base,
+                comp: 0,
+            }),
+            ..index
+        })
     }
 
     /// An IF on the operand of an instruction.
     fn branch(&mut self, at: usize) -> Result<(), LiftError> {
-        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand { at, what: "missing condition" })?;
+        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing condition",
+        })?;
         src.reg = self.register(at, src.reg)?;
         self.add(at, Opcode::If, None, &[src])
     }
@@ -394,7 +470,10 @@ impl Expander<'_> {
 
     /// REP: while at least one round is left; CONT comes by here too.
     fn rep(&mut self, at: usize) -> Result<(), LiftError> {
-        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand { at, what: "missing count" })?;
+        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing count",
+        })?;
         src.reg = self.register(at, src.reg)?;
         let count = self.fresh()?;
         let left = self.scalar(at, count, 0);
@@ -403,22 +482,36 @@ impl Expander<'_> {
         self.add(at, Opcode::Bgnloop, None, &[])?;
         self.scopes.push(Scope::Loop);
         self.leave_unless(at, Opcode::Sge, left, one)?;
-        self.add(at, Opcode::Add, Some((count, 1)), &[left, Src { neg: true, ..one }])
+        self.add(
+            at,
+            Opcode::Add,
+            Some((count, 1)),
+            &[left, Src { neg: true, ..one }],
+        )
     }
 
     /// The register of the file LOOP that a BGNFOR or ENDFOR counts in.
     fn counter(&mut self, at: usize) -> Result<Register, LiftError> {
-        let d = self.insts[at].dsts.first().ok_or(LiftError::Operand { at, what: "missing counter" })?;
+        let d = self.insts[at].dsts.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing counter",
+        })?;
         let whole = d.mask & 7 == 7 || d.mask == 0;
         if d.reg.file != File::Loop || !whole {
-            return Err(LiftError::Flow { at, op: self.insts[at].op });
+            return Err(LiftError::Flow {
+                at,
+                op: self.insts[at].op,
+            });
         }
         self.register(at, d.reg)
     }
 
     fn bgnfor(&mut self, at: usize) -> Result<(), LiftError> {
         let counter = self.counter(at)?;
-        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand { at, what: "missing count" })?;
+        let mut src = *self.insts[at].srcs.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing count",
+        })?;
         src.reg = self.register(at, src.reg)?;
         self.add(at, Opcode::Flr, Some((counter, 7)), &[src])?;
         self.add(at, Opcode::Bgnloop, None, &[])?;
@@ -431,9 +524,23 @@ impl Expander<'_> {
     /// Steps the counter of the ENDFOR `end`.
     fn advance(&mut self, at: usize, end: usize) -> Result<(), LiftError> {
         let counter = self.counter(end)?;
-        let step = Src { reg: counter, swizzle: XYZW, abs: false, neg: false, span: self.insts[at].span };
-        self.add(at, Opcode::Add, Some((counter, 1)), &[step, self.scalar(at, counter, 2)])?;
-        let one = Src { neg: true, ..self.constant(at, 1) };
+        let step = Src {
+            reg: counter,
+            swizzle: XYZW,
+            abs: false,
+            neg: false,
+            span: self.insts[at].span,
+        };
+        self.add(
+            at,
+            Opcode::Add,
+            Some((counter, 1)),
+            &[step, self.scalar(at, counter, 2)],
+        )?;
+        let one = Src {
+            neg: true,
+            ..self.constant(at, 1)
+        };
         self.add(at, Opcode::Add, Some((counter, 2)), &[step, one])
     }
 
@@ -490,7 +597,11 @@ impl Expander<'_> {
     /// The ENDIF of an IF.
     fn close_of_if(&self, at: usize) -> usize {
         let mid = self.close[at];
-        if self.insts[mid].op == Opcode::Else { self.close[mid] } else { mid }
+        if self.insts[mid].op == Opcode::Else {
+            self.close[mid]
+        } else {
+            mid
+        }
     }
 
     /// The arms of an IF.
@@ -506,7 +617,9 @@ impl Expander<'_> {
                 Opcode::Ret => return true,
                 Opcode::If | Opcode::Uif | Opcode::Ifc => {
                     let end = self.close_of_if(at);
-                    if self.returns(at, end) && self.arms(at).iter().all(|&a| self.always_returns(a)) {
+                    if self.returns(at, end)
+                        && self.arms(at).iter().all(|&a| self.always_returns(a))
+                    {
                         return true;
                     }
                     at = end + 1;
@@ -555,7 +668,11 @@ impl Expander<'_> {
                     continue;
                 }
                 let branch = matches!(inst.op, Opcode::If | Opcode::Uif | Opcode::Ifc);
-                let end = if branch { self.close_of_if(at) } else { self.close[at] };
+                let end = if branch {
+                    self.close_of_if(at)
+                } else {
+                    self.close[at]
+                };
                 if inst.op == Opcode::Bgnsub || !self.returns(at, end) {
                     at = end + 1;
                     continue;
@@ -565,9 +682,9 @@ impl Expander<'_> {
                 }
                 let mut rest = Ranges::from_slice(&[(end + 1, to)]);
                 rest.extend_from_slice(&ranges[k + 1..]);
-                return self
-                    .split(at, &rest)
-                    .is_some_and(|ways| ways.into_iter().all(|w| self.ends_in_returns(w, depth + 1)));
+                return self.split(at, &rest).is_some_and(|ways| {
+                    ways.into_iter().all(|w| self.ends_in_returns(w, depth + 1))
+                });
             }
         }
         true
@@ -580,7 +697,10 @@ impl Expander<'_> {
             r.0 = self.close_of_if(at) + 1;
         }
         todo.reverse();
-        let [then, els] = self.split(at, &todo).ok_or(LiftError::Flow { at, op: Opcode::Ret })?;
+        let [then, els] = self.split(at, &todo).ok_or(LiftError::Flow {
+            at,
+            op: Opcode::Ret,
+        })?;
         if self.insts[at].op == Opcode::Ifc {
             self.branch(at)?;
         } else {
@@ -598,7 +718,9 @@ mod tests {
     use super::*;
 
     fn expanded(insts: &str) -> Result<Vec<Opcode>, LiftError> {
-        let text = format!("FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..3]\n{insts}");
+        let text = format!(
+            "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..3]\n{insts}"
+        );
         let program = tgsi::parse(&text).0;
         super::super::lift(&program)?;
         let e = expand(&program)?.expect("something to rewrite");
@@ -617,7 +739,9 @@ mod tests {
     #[test]
     fn returns_at_the_ends_of_arms_need_no_loop() {
         use Opcode::*;
-        let ops = expanded(&format!("{SUB}IF IN[0].xxxx\nRET\nENDIF\nMUL TEMP[0], TEMP[0], TEMP[0]\nRET\nENDSUB\n"));
+        let ops = expanded(&format!(
+            "{SUB}IF IN[0].xxxx\nRET\nENDIF\nMUL TEMP[0], TEMP[0], TEMP[0]\nRET\nENDSUB\n"
+        ));
         assert_eq!(ops, Ok(vec![Mov, If, Else, Mul, Endif, Mov]));
     }
 
@@ -626,19 +750,38 @@ mod tests {
         use Opcode::*;
         let body = "IF IN[0].xxxx\nIF IN[0].yyyy\nRET\nENDIF\nENDIF\nMUL TEMP[0], TEMP[0], TEMP[0]\nENDSUB\n";
         let ops = expanded(&format!("{SUB}{body}"));
-        assert_eq!(ops, Ok(vec![Mov, Bgnloop, If, If, Brk, Endif, Endif, Mul, Brk, Endloop, Mov]));
+        assert_eq!(
+            ops,
+            Ok(vec![
+                Mov, Bgnloop, If, If, Brk, Endif, Endif, Mul, Brk, Endloop, Mov
+            ])
+        );
     }
 
     #[test]
     fn a_return_from_a_loop_is_refused_where_it_stands() {
         let ops = expanded(&format!("{SUB}BGNLOOP\nRET\nENDLOOP\nENDSUB\n"));
-        assert_eq!(ops, Err(LiftError::Flow { at: 6, op: Opcode::Ret }));
+        assert_eq!(
+            ops,
+            Err(LiftError::Flow {
+                at: 6,
+                op: Opcode::Ret
+            })
+        );
     }
 
     #[test]
     fn recursion_is_refused() {
-        let ops = expanded(&format!("{SUB}CAL :8\nRET\nENDSUB\nBGNSUB\nCAL :4\nRET\nENDSUB\n"));
-        assert_eq!(ops, Err(LiftError::Flow { at: 9, op: Opcode::Cal }));
+        let ops = expanded(&format!(
+            "{SUB}CAL :8\nRET\nENDSUB\nBGNSUB\nCAL :4\nRET\nENDSUB\n"
+        ));
+        assert_eq!(
+            ops,
+            Err(LiftError::Flow {
+                at: 9,
+                op: Opcode::Cal
+            })
+        );
     }
 
     #[test]
