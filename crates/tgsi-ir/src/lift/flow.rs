@@ -45,6 +45,17 @@ pub(super) fn expand(program: &Program) -> Result<Option<Expanded>, LiftError> {
     }
     keeps_era(program)?;
     let insts = &program.insts;
+    let imms: Vec<[u32; 4]> = program
+        .header
+        .iter()
+        .filter_map(|i| {
+            if let Header::Imm(m) = i {
+                Some(m.words)
+            } else {
+                None
+            }
+        })
+        .collect();
     let mut e = Expander {
         insts,
         close: pairs(insts)?,
@@ -54,11 +65,11 @@ pub(super) fn expand(program: &Program) -> Result<Option<Expanded>, LiftError> {
             .collect(),
         next_addr: 0,
         loop_addr: 0,
-        one: program
-            .header
+        one: imms.len() as i32,
+        imms,
+        loop_written: insts
             .iter()
-            .filter(|i| matches!(i, Header::Imm(_)))
-            .count() as i32,
+            .any(|i| !rewritten(i.op) && i.dsts.iter().any(|d| d.reg.file == File::Loop)),
         out: Vec::with_capacity(insts.len()),
         origin: Vec::with_capacity(insts.len()),
         scopes: Vec::new(),
@@ -181,6 +192,10 @@ struct Expander<'a> {
     next_addr: i32,
     /// ADDR registers that stand for the file LOOP.
     loop_addr: i32,
+    /// The immediates of the program.
+    imms: Vec<[u32; 4]>,
+    /// Whether anything but BGNFOR and ENDFOR writes the file LOOP.
+    loop_written: bool,
     /// The immediate with 0 in x and 1 in y.
     one: i32,
     out: Vec<Inst>,
@@ -457,15 +472,41 @@ impl Expander<'_> {
         self.add(at, Opcode::If, None, &[src])
     }
 
-    /// Leaves the loop that begins here unless `a` is at least, or above, `b`.
-    fn leave_unless(&mut self, at: usize, op: Opcode, a: Src, b: Src) -> Result<(), LiftError> {
+    /// Leaves the loop that begins here unless `a` is at least `b` (SGE) or below it (SLT). Of
+    /// numbers the opposite test says the same in fewer instructions; a NaN leaves by both.
+    fn leave_unless(
+        &mut self,
+        at: usize,
+        op: Opcode,
+        [a, b]: [Src; 2],
+        numbers: bool,
+    ) -> Result<(), LiftError> {
         let test = self.fresh()?;
+        let opposite = if op == Opcode::Sge {
+            Opcode::Slt
+        } else {
+            Opcode::Sge
+        };
+        let op = if numbers { opposite } else { op };
         self.add(at, op, Some((test, 1)), &[a, b])?;
         let cond = self.scalar(at, test, 0);
         self.add(at, Opcode::If, None, &[cond])?;
-        self.add(at, Opcode::Else, None, &[])?;
+        if !numbers {
+            self.add(at, Opcode::Else, None, &[])?;
+        }
         self.add(at, Opcode::Brk, None, &[])?;
         self.add(at, Opcode::Endif, None, &[])
+    }
+
+    /// Whether channel `c` of an operand is a constant other than NaN.
+    fn is_number(&self, src: &Src, c: usize) -> bool {
+        let reg = &src.reg;
+        let words = match (reg.file, reg.dim, reg.index.addr) {
+            (File::Imm, None, None) => usize::try_from(reg.index.base).ok(),
+            _ => None,
+        };
+        let words = words.and_then(|i| self.imms.get(i));
+        words.is_some_and(|w| !f32::from_bits(w[src.swizzle[c] as usize & 3]).is_nan())
     }
 
     /// REP: while at least one round is left; CONT comes by here too.
@@ -481,7 +522,8 @@ impl Expander<'_> {
         self.add(at, Opcode::Mov, Some((count, 1)), &[src])?;
         self.add(at, Opcode::Bgnloop, None, &[])?;
         self.scopes.push(Scope::Loop);
-        self.leave_unless(at, Opcode::Sge, left, one)?;
+        let number = self.is_number(&src, 0);
+        self.leave_unless(at, Opcode::Sge, [left, one], number)?;
         self.add(
             at,
             Opcode::Add,
@@ -518,7 +560,8 @@ impl Expander<'_> {
         self.scopes.push(Scope::For(self.close[at]));
         let left = self.scalar(at, counter, 1);
         let zero = self.constant(at, 0);
-        self.leave_unless(at, Opcode::Slt, zero, left)
+        let number = self.is_number(&src, 1) && !self.loop_written;
+        self.leave_unless(at, Opcode::Slt, [zero, left], number)
     }
 
     /// Steps the counter of the ENDFOR `end`.

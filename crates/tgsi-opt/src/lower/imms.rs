@@ -178,11 +178,14 @@ fn swizzle(q: &Request, imm: &[u32; 4]) -> [u8; 4] {
     out
 }
 
-/// The type an immediate is printed with: that of the input's equal one, else UINT32.
+/// The type an immediate is printed with: that of the input's equal one, else UINT32, which the
+/// readers of old headers do not know.
 pub(super) fn typed(words: [u32; 4], input: &Program) -> Imm {
     let same = input.header.iter().find_map(|i| match i {
         Item::Imm(m) if m.words == words => Some(m.ty),
         _ => None,
     });
-    Imm { ty: same.unwrap_or(ImmType::Uint32), words, span: Default::default() }
+    let plain = words.iter().all(|&w| w == 0 || f32::from_bits(w).is_normal());
+    let new = if input.version.is_some() && plain { ImmType::Flt32 } else { ImmType::Uint32 };
+    Imm { ty: same.unwrap_or(new), words, span: Default::default() }
 }
