@@ -289,9 +289,71 @@ impl Lir {
     }
 }
 
-/// Whether an operation's lanes may be packed together.
+/// Whether an operation's lanes may be packed together; equal lanes only for a scalar result that
+/// goes to every written channel.
 pub fn packs(op: Opcode) -> bool {
-    op.info().shape == Shape::Comp
+    matches!(op.info().shape, Shape::Comp | Shape::Repl | Shape::Dot(_))
+}
+
+/// Gives each output of one value a lane of its own where nothing else reads the value: the
+/// instruction can write them all, but no output can be read to fill another.
+fn spread_outputs(lir: &mut Lir) {
+    let moves = lir.blocks.iter().flat_map(|b| &b.moves);
+    let mut targets: Vec<(Ent, Ent)> = moves
+        .filter_map(|m| match m.src {
+            Ref::Ent(e) if lir.output[m.dst as usize].is_some() => Some((e, m.dst)),
+            _ => None,
+        })
+        .collect();
+    targets.sort_unstable();
+    targets.dedup();
+    targets.retain(|&(e, _)| {
+        let d = lir.def[e as usize];
+        d != NONE && lir.nodes[d as usize].dst_count == 1 && matches!(lir.nodes[d as usize].what, What::Alu(_))
+    });
+    if !targets.windows(2).any(|w| w[0].0 == w[1].0) {
+        return;
+    }
+    let mut read = vec![false; lir.ents as usize];
+    for n in &lir.nodes {
+        lir.reads(n, &mut |e| read[e as usize] = true);
+    }
+    for b in lir.blocks.iter() {
+        b.cond.iter().for_each(|&c| lir.ref_reads(c, &mut |e| read[e as usize] = true));
+        for m in b.moves.iter().filter(|m| lir.output[m.dst as usize].is_none()) {
+            lir.ref_reads(m.src, &mut |e| read[e as usize] = true);
+        }
+    }
+    let mut replaced: FxHashMap<(Ent, Ent), Ent> = FxHashMap::default();
+    for w in targets.windows(2) {
+        let ((before, _), (e, out)) = (w[0], w[1]);
+        if before != e || read[e as usize] {
+            continue;
+        }
+        let old = lir.def[e as usize];
+        let mut node = lir.nodes[old as usize];
+        let words = node.first as usize..node.first as usize + node.word_count();
+        node.first = lir.opnds.len() as u32;
+        lir.opnds.extend_from_within(words);
+        let lane = lir.output[out as usize].map_or(0, |o| o.1);
+        let id = lir.nodes.len() as NodeId;
+        node.dst = lir.new_ent(id, lane);
+        node.hint.lane = lane;
+        replaced.insert((e, out), node.dst);
+        let block = &mut Arc::make_mut(&mut lir.blocks)[node.block as usize];
+        let at = block.nodes.iter().position(|&n| n == old).map_or(block.nodes.len(), |i| i + 1);
+        block.nodes.insert(at, id);
+        lir.nodes.push(node);
+    }
+    for b in Arc::make_mut(&mut lir.blocks) {
+        for m in &mut b.moves {
+            if let Ref::Ent(e) = m.src
+                && let Some(&new) = replaced.get(&(e, m.dst))
+            {
+                m.src = Ref::Ent(new);
+            }
+        }
+    }
 }
 
 /// Builds the nodes of a placed function.
@@ -331,7 +393,9 @@ pub fn build(f: &Function, l: &Layout, integer_negation: bool) -> Lir {
         b.decide();
     }
     b.run();
-    b.finish()
+    let mut lir = b.finish();
+    spread_outputs(&mut lir);
+    lir
 }
 
 /// Facts of a value in [`Build::flags`].

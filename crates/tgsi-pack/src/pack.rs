@@ -436,6 +436,13 @@ impl Packing {
             }
             key |= h.finish() << 32;
         }
+        if !matches!(op.info().shape, tgsi::Shape::Comp) {
+            // One scalar for all lanes: they must read the same words.
+            use std::hash::{Hash, Hasher};
+            let mut h = rustc_hash::FxHasher::default();
+            self.lir.words(node).hash(&mut h);
+            key |= h.finish() << 32;
+        }
         for k in 0..node.sources as usize {
             let o = self.source(n, k)[0];
             if !matches!(o.r, Ref::Undef(_)) {
