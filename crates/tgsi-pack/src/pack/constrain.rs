@@ -1,6 +1,6 @@
 //! First packs, and what operands demand of registers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tgsi::{Opcode, Shape};
 use tgsi_ir::Function;
@@ -246,6 +246,7 @@ impl Packing {
             }
         }
         let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
+        let mut read = None;
         for &p in &all {
             let n = self.packs[p as usize].nodes[0];
             let rigid = match self.lir.nodes[n as usize].what {
@@ -256,7 +257,7 @@ impl Packing {
             if rigid || wide {
                 let mut i = 0;
                 while let Some(&n) = self.packs[p as usize].nodes.get(i) {
-                    self.unite_results(n);
+                    self.unite_results(n, &mut read);
                     i += 1;
                 }
             }
@@ -285,7 +286,7 @@ impl Packing {
     }
 
     /// All results of a whole instruction in one register; else it gets words of its own and copies.
-    fn unite_results(&mut self, n: NodeId) {
+    fn unite_results(&mut self, n: NodeId, read: &mut Option<FxHashSet<u32>>) {
         // Two destinations are two registers.
         for d in 0..2u8 {
             let node = &self.lir.nodes[n as usize];
@@ -307,7 +308,8 @@ impl Packing {
             // The halves of a 64-bit result are a pair still, low before high.
             let split = node.chans == 0 && words.len() == 2 && !self.is_pair(words[0], words[1]);
             if webs.len() < count || split || words.len() > 1 && self.unite_refs(&words).is_none() {
-                self.detach(n);
+                let read = read.get_or_insert_with(|| self.read_webs());
+                self.detach(n, read);
                 return;
             }
         }
@@ -327,8 +329,28 @@ impl Packing {
         }
     }
 
-    /// Gives a node fresh result words and copies them to the old ones behind it.
-    fn detach(&mut self, n: NodeId) {
+    /// The webs that an instruction, a condition or the world behind the program reads.
+    fn read_webs(&self) -> FxHashSet<u32> {
+        let mut read = FxHashSet::default();
+        let mut see = |e: Ent| {
+            read.insert(self.webs.find(e));
+        };
+        for node in &self.lir.nodes {
+            self.lir.reads(node, &mut see);
+        }
+        for c in self.lir.blocks.iter().filter_map(|b| b.cond) {
+            self.lir.ref_reads(c, &mut see);
+        }
+        for (e, output) in self.lir.output.iter().enumerate() {
+            if output.is_some() {
+                see(e as Ent);
+            }
+        }
+        read
+    }
+
+    /// Gives a node fresh result words and copies those in `read` to the old ones behind it.
+    fn detach(&mut self, n: NodeId, read: &FxHashSet<u32>) {
         let node = self.lir.nodes[n as usize];
         let first = self.lir.ents;
         let chans: SmallVec<[u8; 8]> = node.results().map(|x| x.1).collect();
@@ -347,6 +369,9 @@ impl Packing {
             self.unite_refs(&part);
         }
         for (i, old) in node.dsts().enumerate() {
+            if !read.contains(&self.webs.find(old)) {
+                continue;
+            }
             let copy = self.mov(node.block, node.pos + 1, old, &node);
             let id = self.add_node(copy, &[plain(Ref::Ent(first + i as u32))]);
             self.blocks[node.block as usize].push(self.pack_of[id as usize]);
