@@ -2,12 +2,37 @@
 //!
 //! `hunt FIRST COUNT [threads] [limit]`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tgsi::{File, Item, Program};
 use tgsi_fuzz::{Effort, FailureKind, Setup, TestCase, check, program, seeded_bytes, shrink};
+
+/// The program with a value in each temporary before anything else happens.
+fn all_written(program: &Program) -> Program {
+    let temps: BTreeSet<i32> = program
+        .header
+        .iter()
+        .filter_map(|item| match item {
+            Item::Decl(d) if d.file == File::Temp => Some(d.first..=d.last),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let mut text = "FRAG\nDCL CONST[0][0..7]\n".to_owned();
+    for t in &temps {
+        text += &format!("MOV TEMP[{t}], CONST[0][{}]\n", t % 8);
+    }
+    let first = tgsi::parse(&text).0.insts;
+    let mut result = program.clone();
+    for inst in &mut result.insts {
+        inst.label = inst.label.map(|l| l + first.len() as u32);
+    }
+    result.insts.splice(0..0, first);
+    result
+}
 
 fn main() {
     std::panic::set_hook(Box::new(|_| {}));
@@ -61,7 +86,26 @@ fn main() {
                             setup: setup.clone(),
                             effort,
                         };
-                        let failure = match check(&case) {
+                        let mut verdict = check(&case);
+                        let mut program = program.clone();
+                        if verdict
+                            .as_ref()
+                            .is_err_and(|f| f.kind == FailureKind::Undefined)
+                        {
+                            // The same with every register written tells a real fault apart.
+                            let written = all_written(&program);
+                            let again = check(&TestCase {
+                                program: written.clone(),
+                                ..case.clone()
+                            });
+                            if again
+                                .as_ref()
+                                .is_err_and(|f| f.kind == FailureKind::Meaning)
+                            {
+                                (verdict, program) = (again, written);
+                            }
+                        }
+                        let failure = match verdict {
                             Ok(f) => {
                                 if let Ok(mut t) = totals.lock() {
                                     t.0 += 1;

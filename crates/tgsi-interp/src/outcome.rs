@@ -112,10 +112,14 @@ pub struct MaskedOutcome {
 fn meet_word(a: &mut Option<Word>, b: Word) {
     if let Some(w) = a {
         let nan = |x: u32| f32::from_bits(x).is_nan();
-        let same_nan = w.float && b.float && nan(w.bits) && nan(b.bits);
+        // Any NaN in one run and a certain one, a folded one say, in another: a NaN in each.
+        let same_nan = (w.float || b.float) && nan(w.bits) && nan(b.bits);
         if w.bits != b.bits && !same_nan {
             *a = None;
         } else {
+            if !w.float {
+                w.bits = b.bits;
+            }
             w.float |= b.float;
             w.double |= b.double;
         }

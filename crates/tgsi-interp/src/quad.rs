@@ -292,12 +292,18 @@ impl Quad {
         }
         let fill = m.fill;
         let any = |chan: usize| {
-            let place = if fill < 3 {
-                0
-            } else {
-                (u64::from(pc) << 2) + chan as u64
-            };
-            rng::hash(&[0x006e_616e, fill, place]) as u32 & 0x803f_ffff
+            if fill < 3 {
+                return rng::hash(&[0x006e_616e, fill]) as u32 & 0x803f_ffff;
+            }
+            let h = rng::hash(&[0x006e_616e, fill, u64::from(pc), chan as u64]);
+            // All ones and no payload are words that integer operations treat apart.
+            match h >> 61 {
+                0 => 0x803f_ffff,
+                1 => 0x003f_ffff,
+                2 => 0x8000_0000,
+                3 => 0,
+                _ => h as u32 & 0x803f_ffff,
+            }
         };
         if wide {
             for half in [0, 2] {
