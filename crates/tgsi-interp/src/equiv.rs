@@ -434,11 +434,20 @@ fn is_float(w: Word) -> bool {
     w.float || (0x2000_0000..0x6000_0000).contains(&(w.bits & 0x7fff_ffff))
 }
 
+/// The words of the pair that channel `c` belongs to.
+fn pair(v: &[Option<Word>; 4], c: usize) -> Option<(Word, Word)> {
+    v[c & 2].zip(v[c & 2 | 1])
+}
+
+/// A pair read as a 64-bit float.
+fn wide(low: Word, high: Word) -> f64 {
+    f64::from_bits(u64::from(low.bits) | u64::from(high.bits) << 32)
+}
+
 /// The value of the pair that channel `c` belongs to, if a 64-bit operation made it.
 fn double(v: &[Option<Word>; 4], c: usize) -> Option<f64> {
-    let (low, high) = (v[c & 2]?, v[c & 2 | 1]?);
-    let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
-    (low.double && high.double).then(|| f64::from_bits(bits))
+    let (low, high) = pair(v, c)?;
+    (low.double && high.double).then(|| wide(low, high))
 }
 
 /// Whether a NaN that a float operation made in the source is any NaN in the result, a folded one
@@ -448,10 +457,11 @@ fn both_nan(x: Word, y: Word) -> bool {
     x.float && nan(x) && nan(y)
 }
 
-/// Whether channel `c` is half of a NaN that 64-bit operations made in both.
+/// Whether channel `c` is half of a NaN that a 64-bit operation made in the source, and of any NaN
+/// in the result, a folded one among them.
 fn both_double_nan(a: &[Option<Word>; 4], b: &[Option<Word>; 4], c: usize) -> bool {
-    let nan = |v| double(v, c).is_some_and(f64::is_nan);
-    nan(a) && nan(b)
+    let theirs = pair(b, c).map(|(low, high)| wide(low, high));
+    double(a, c).is_some_and(f64::is_nan) && theirs.is_some_and(f64::is_nan)
 }
 
 fn close(x: f64, y: f64, rel: f64, abs: f64) -> bool {

@@ -128,8 +128,16 @@ fn meet_word(a: &mut Option<Word>, b: Word) {
 
 fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
     for half in [0, 2] {
-        let mine = a[half].zip(a[half + 1]);
-        if mine.is_some_and(|(low, high)| wide_nan(low, high)) && wide_nan(b[half], b[half + 1]) {
+        let theirs = (b[half], b[half + 1]);
+        if let Some(mine) = a[half].zip(a[half + 1])
+            && (is_double(mine) || is_double(theirs))
+            && wide_nan(mine)
+            && wide_nan(theirs)
+        {
+            // Any NaN in one run and a certain one in another: a NaN in each.
+            if !is_double(mine) {
+                (a[half], a[half + 1]) = (Some(theirs.0), Some(theirs.1));
+            }
             continue;
         }
         meet_word(&mut a[half], b[half]);
@@ -137,10 +145,14 @@ fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
     }
 }
 
-/// Whether two words are a NaN that a 64-bit operation made.
-fn wide_nan(low: Word, high: Word) -> bool {
-    let bits = u64::from(low.bits) | u64::from(high.bits) << 32;
-    low.double && high.double && f64::from_bits(bits).is_nan()
+/// Whether a 64-bit operation made both words.
+fn is_double((low, high): (Word, Word)) -> bool {
+    low.double && high.double
+}
+
+/// Whether two words are a NaN of 64 bits.
+fn wide_nan((low, high): (Word, Word)) -> bool {
+    f64::from_bits(u64::from(low.bits) | u64::from(high.bits) << 32).is_nan()
 }
 
 fn lift(word: Word) -> Option<Word> {
