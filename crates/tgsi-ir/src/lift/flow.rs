@@ -73,6 +73,7 @@ pub(super) fn expand(program: &Program) -> Result<Option<Expanded>, LiftError> {
         out: Vec::with_capacity(insts.len()),
         origin: Vec::with_capacity(insts.len()),
         scopes: Vec::new(),
+        returned: Vec::new(),
         calls: Vec::new(),
         steps: 0,
     };
@@ -200,7 +201,10 @@ struct Expander<'a> {
     one: i32,
     out: Vec<Inst>,
     origin: Vec<u32>,
-    scopes: Vec<Scope>,
+    /// Constructs around, each with the instruction that opens it.
+    scopes: Vec<(Scope, usize)>,
+    /// For each subroutine being copied: what is not 0 once it returns from inside a loop.
+    returned: Vec<Option<Register>>,
     /// Subroutines being copied.
     calls: Vec<usize>,
     /// Instructions copied so far, those included that leave nothing.
@@ -380,36 +384,71 @@ impl Expander<'_> {
                 self.keep(at)
             }
             Cont => self.cont(at),
-            Ret if mode == Mode::Once => match self.scopes.last() {
-                Some(Scope::Call) => self.add(at, Brk, None, &[]),
-                _ => flow(Ret),
-            },
+            Ret if mode == Mode::Once => {
+                if let Some(&Some(flag)) = self.returned.last()
+                    && self.scopes.last().is_some_and(|s| s.0 != Scope::Call)
+                {
+                    let one = self.constant(at, 1);
+                    self.add(at, Mov, Some((flag, 1)), &[one])?;
+                }
+                self.add(at, Brk, None, &[])
+            }
             Bgnloop => {
-                self.scopes.push(Scope::Loop);
+                self.scopes.push((Scope::Loop, at));
                 self.keep(at)
             }
             Switch => {
-                self.scopes.push(Scope::Switch);
+                self.scopes.push((Scope::Switch, at));
                 self.keep(at)
             }
             Endloop | Endswitch => {
-                self.scopes.pop();
-                self.keep(at)
+                self.keep(at)?;
+                self.leave_further(at)
             }
             Rep => self.rep(at),
             Endrep => {
-                self.scopes.pop();
-                self.add(at, Endloop, None, &[])
+                self.add(at, Endloop, None, &[])?;
+                self.leave_further(at)
             }
             Bgnfor => self.bgnfor(at),
             Endfor => {
-                self.scopes.pop();
                 self.advance(at, at)?;
-                self.add(at, Endloop, None, &[])
+                self.add(at, Endloop, None, &[])?;
+                self.leave_further(at)
             }
             op @ (Bra | Pusha | Popa) => flow(op),
             _ => self.keep(at),
         }
+    }
+
+    /// Behind a loop or SWITCH that a subroutine may have returned from: leaves the one around it.
+    fn leave_further(&mut self, at: usize) -> Result<(), LiftError> {
+        let begin = self.scopes.pop().map_or(at, |s| s.1);
+        let Some(&Some(flag)) = self.returned.last() else {
+            return Ok(());
+        };
+        if !self.returns(begin, at) {
+            return Ok(());
+        }
+        let flag = self.scalar(at, flag, 0);
+        self.add(at, Opcode::If, None, &[flag])?;
+        self.add(at, Opcode::Brk, None, &[])?;
+        self.add(at, Opcode::Endif, None, &[])
+    }
+
+    /// Whether a RET stands inside a loop or SWITCH of the range.
+    fn returns_from_inside(&self, (mut at, to): Range) -> bool {
+        use Opcode::*;
+        while at < to {
+            if matches!(self.insts[at].op, Bgnloop | Rep | Bgnfor | Switch) {
+                if self.returns(at, self.close[at]) {
+                    return true;
+                }
+                at = self.close[at];
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Copies an instruction as it is, but for its label and registers of the file LOOP.
@@ -521,7 +560,7 @@ impl Expander<'_> {
         let one = self.constant(at, 1);
         self.add(at, Opcode::Mov, Some((count, 1)), &[src])?;
         self.add(at, Opcode::Bgnloop, None, &[])?;
-        self.scopes.push(Scope::Loop);
+        self.scopes.push((Scope::Loop, at));
         let number = self.is_number(&src, 0);
         self.leave_unless(at, Opcode::Sge, [left, one], number)?;
         self.add(
@@ -557,7 +596,7 @@ impl Expander<'_> {
         src.reg = self.register(at, src.reg)?;
         self.add(at, Opcode::Flr, Some((counter, 7)), &[src])?;
         self.add(at, Opcode::Bgnloop, None, &[])?;
-        self.scopes.push(Scope::For(self.close[at]));
+        self.scopes.push((Scope::For(self.close[at]), at));
         let left = self.scalar(at, counter, 1);
         let zero = self.constant(at, 0);
         let number = self.is_number(&src, 1) && !self.loop_written;
@@ -590,15 +629,15 @@ impl Expander<'_> {
     /// BRK needs a loop or switch of its own subroutine.
     fn target(&self, at: usize) -> Result<(), LiftError> {
         match self.scopes.last() {
-            None | Some(Scope::Call) => Err(LiftError::Structure { at }),
+            None | Some((Scope::Call, _)) => Err(LiftError::Structure { at }),
             Some(_) => Ok(()),
         }
     }
 
     fn cont(&mut self, at: usize) -> Result<(), LiftError> {
-        match self.scopes.iter().rev().find(|s| **s != Scope::Switch) {
-            None | Some(Scope::Call) => Err(LiftError::Structure { at }),
-            Some(&Scope::For(end)) => {
+        match self.scopes.iter().rev().find(|s| s.0 != Scope::Switch) {
+            None | Some((Scope::Call, _)) => Err(LiftError::Structure { at }),
+            Some(&(Scope::For(end), _)) => {
                 self.advance(at, end)?;
                 self.add(at, Opcode::Cont, None, &[])
             }
@@ -618,15 +657,26 @@ impl Expander<'_> {
         }
         let body = Ranges::from_slice(&[(sub + 1, self.close[sub])]);
         self.calls.push(sub);
-        self.scopes.push(Scope::Call);
+        self.scopes.push((Scope::Call, at));
         if self.ends_in_returns(body.clone(), 0) {
+            self.returned.push(None);
             self.copy(body, Mode::Tail, depth + 1)?;
         } else {
+            let flag = if self.returns_from_inside(body[0]) {
+                let flag = self.fresh()?;
+                let zero = self.constant(at, 0);
+                self.add(at, Opcode::Mov, Some((flag, 1)), &[zero])?;
+                Some(flag)
+            } else {
+                None
+            };
+            self.returned.push(flag);
             self.add(at, Opcode::Bgnloop, None, &[])?;
             self.copy(body, Mode::Once, depth + 1)?;
             self.add(at, Opcode::Brk, None, &[])?;
             self.add(at, Opcode::Endloop, None, &[])?;
         }
+        self.returned.pop();
         self.scopes.pop();
         self.calls.pop();
         Ok(())
@@ -802,15 +852,12 @@ mod tests {
     }
 
     #[test]
-    fn a_return_from_a_loop_is_refused_where_it_stands() {
+    fn a_return_from_a_loop_is_noted_and_leaves_both_loops() {
+        use Opcode::*;
         let ops = expanded(&format!("{SUB}BGNLOOP\nRET\nENDLOOP\nENDSUB\n"));
-        assert_eq!(
-            ops,
-            Err(LiftError::Flow {
-                at: 6,
-                op: Opcode::Ret
-            })
-        );
+        let body = [Mov, Mov, Bgnloop, Bgnloop, Mov, Brk, Endloop];
+        let end = [If, Brk, Endif, Brk, Endloop, Mov];
+        assert_eq!(ops, Ok(body.into_iter().chain(end).collect()));
     }
 
     #[test]
