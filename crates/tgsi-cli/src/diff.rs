@@ -285,7 +285,11 @@ fn folders(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Exi
         "{} programs, {differing} differ, {} failed\n{}{}",
         totals.programs,
         totals.failed,
-        if args.cases == 0 { String::new() } else { tally.line() },
+        if args.cases == 0 {
+            String::new()
+        } else {
+            tally.line()
+        },
         totals.sums()
     ));
     files::print(&out);

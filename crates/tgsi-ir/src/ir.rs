@@ -367,7 +367,9 @@ impl Function {
     pub fn new(program: &Program) -> Function {
         let property = |name: &str| {
             program.header.iter().any(|item| match item {
-                tgsi::Item::Property(p) => p.name == name && p.values.first().is_none_or(|v| v != "0"),
+                tgsi::Item::Property(p) => {
+                    p.name == name && p.values.first().is_none_or(|v| v != "0")
+                }
                 _ => false,
             })
         };
@@ -381,7 +383,10 @@ impl Function {
             end_args: None,
             zero_wins: property("MUL_ZERO_WINS") || property("LEGACY_MATH_RULES"),
             first_era: program.version.is_some()
-                || program.insts.iter().any(|i| i.op.info().era == tgsi::Era::First),
+                || program
+                    .insts
+                    .iter()
+                    .any(|i| i.op.info().era == tgsi::Era::First),
             arrays: Vec::new(),
             out_memory: false,
             next_id: 1,
@@ -421,10 +426,19 @@ impl Function {
 
     /// The value with this operation and these operands: an existing one if there is one.
     /// A second computation keeps the earlier hint, but at the smaller loop depth.
-    pub fn intern(&mut self, op: VOp, precise: bool, wide: bool, args: Args, hint: LaneHint) -> Value {
+    pub fn intern(
+        &mut self,
+        op: VOp,
+        precise: bool,
+        wide: bool,
+        args: Args,
+        hint: LaneHint,
+    ) -> Value {
         let hash = hash_of(op, precise, &args);
         let values = &mut self.values;
-        match self.interner.find(hash, |n| same(&values[value_at(n as usize)], op, precise, &args)) {
+        match self.interner.find(hash, |n| {
+            same(&values[value_at(n as usize)], op, precise, &args)
+        }) {
             Ok(n) => {
                 let v = value_at(n as usize);
                 let old = &mut values[v].hint;
@@ -435,7 +449,13 @@ impl Function {
                 v
             }
             Err(free) => {
-                let v = values.alloc(ValueData { op, precise, wide, args, hint });
+                let v = values.alloc(ValueData {
+                    op,
+                    precise,
+                    wide,
+                    args,
+                    hint,
+                });
                 self.interner.insert(free, hash, ix(v) as u32);
                 v
             }
@@ -445,13 +465,28 @@ impl Function {
     /// The value with this operation and these operands, if it exists already.
     pub fn find(&self, op: VOp, precise: bool, args: &Args) -> Option<Value> {
         let hash = hash_of(op, precise, args);
-        let n = self.interner.find(hash, |n| same(&self.values[value_at(n as usize)], op, precise, args)).ok()?;
+        let n = self
+            .interner
+            .find(hash, |n| {
+                same(&self.values[value_at(n as usize)], op, precise, args)
+            })
+            .ok()?;
         Some(value_at(n as usize))
     }
 
     /// A 32-bit constant.
     pub fn imm(&mut self, word: u32) -> Value {
-        self.intern(VOp::Imm(word), false, false, Args::new(), LaneHint { inst: 0, lane: 0, depth: 0 })
+        self.intern(
+            VOp::Imm(word),
+            false,
+            false,
+            Args::new(),
+            LaneHint {
+                inst: 0,
+                lane: 0,
+                depth: 0,
+            },
+        )
     }
 
     /// The word of a constant value.
@@ -466,7 +501,9 @@ impl Function {
     pub fn as_wide_imm(&self, v: Value) -> Option<u64> {
         let d = &self.values[v];
         match d.op {
-            VOp::Pair => Some(u64::from(self.as_imm(d.args[0])?) | u64::from(self.as_imm(d.args[1])?) << 32),
+            VOp::Pair => {
+                Some(u64::from(self.as_imm(d.args[0])?) | u64::from(self.as_imm(d.args[1])?) << 32)
+            }
             _ => None,
         }
     }
@@ -529,7 +566,13 @@ impl Function {
         if l.op == VOp::Half(0) && h.op == VOp::Half(1) && l.args[0] == h.args[0] {
             return l.args[0];
         }
-        self.intern(VOp::Pair, false, true, SmallVec::from_slice(&[lo, hi]), hint)
+        self.intern(
+            VOp::Pair,
+            false,
+            true,
+            SmallVec::from_slice(&[lo, hi]),
+            hint,
+        )
     }
 
     /// Low (0) or high (1) word of a wide value.
@@ -538,7 +581,13 @@ impl Function {
         if d.op == VOp::Pair {
             return d.args[which as usize];
         }
-        self.intern(VOp::Half(which), false, false, SmallVec::from_slice(&[w]), hint)
+        self.intern(
+            VOp::Half(which),
+            false,
+            false,
+            SmallVec::from_slice(&[w]),
+            hint,
+        )
     }
 
     /// An operation with one result, without any simplification.
@@ -556,7 +605,26 @@ impl Function {
     /// The evaluation of `op` that folding may use under this function's rules.
     pub fn eval_of(&self, op: Opcode) -> Eval {
         use Opcode::*;
-        if self.zero_wins && matches!(op, Mul | Mad | Dp2 | Dp3 | Dp4 | Dph | Dp2a | Lrp | Pow | Fma | Dst | Xpd | Rfl | Nrm | Nrm4 | X2d) {
+        if self.zero_wins
+            && matches!(
+                op,
+                Mul | Mad
+                    | Dp2
+                    | Dp3
+                    | Dp4
+                    | Dph
+                    | Dp2a
+                    | Lrp
+                    | Pow
+                    | Fma
+                    | Dst
+                    | Xpd
+                    | Rfl
+                    | Nrm
+                    | Nrm4
+                    | X2d
+            )
+        {
             return Eval::None;
         }
         if self.first_era && matches!(op, Rsq | Lrp | Min | Max | Shl | Shr | Rcp | Dseq | Dslt) {

@@ -108,7 +108,12 @@ pub const NOWHERE: BlockId = BlockId::MAX;
 
 /// Flattens and places.
 pub fn layout(f: &Function) -> Layout {
-    let mut b = Builder { f, l: Layout::default(), scopes: Vec::new(), depth: 0 };
+    let mut b = Builder {
+        f,
+        l: Layout::default(),
+        scopes: Vec::new(),
+        depth: 0,
+    };
     b.l.place = vec![NOWHERE; f.values.len()];
     b.l.blocks.reserve(8);
     b.l.script.reserve(16);
@@ -173,8 +178,16 @@ struct ScopeData<'a> {
 impl<'a> Builder<'a> {
     fn block(&mut self, preds: SmallVec<[BlockId; 2]>, start: u32) -> BlockId {
         let id = self.l.blocks.len() as BlockId;
-        let idom = preds.iter().copied().reduce(|a, b| self.l.common(a, b)).unwrap_or(id);
-        let dom_depth = if idom == id { 0 } else { self.l.blocks[idom as usize].dom_depth + 1 };
+        let idom = preds
+            .iter()
+            .copied()
+            .reduce(|a, b| self.l.common(a, b))
+            .unwrap_or(id);
+        let dom_depth = if idom == id {
+            0
+        } else {
+            self.l.blocks[idom as usize].dom_depth + 1
+        };
         // Text order keeps starts monotone even when regions were dissolved.
         let start = start.max(self.l.blocks.last().map_or(0, |b| b.start));
         self.l.blocks.push(Block {
@@ -190,12 +203,18 @@ impl<'a> Builder<'a> {
     }
 
     fn copies(&mut self, at: BlockId, phis: &[Value], args: &[Value]) {
-        let edge = phis.iter().zip(args).map(|(&p, &src)| EdgeCopy { dst: CopyDst::Phi(p), src });
+        let edge = phis.iter().zip(args).map(|(&p, &src)| EdgeCopy {
+            dst: CopyDst::Phi(p),
+            src,
+        });
         self.l.blocks[at as usize].copies.extend(edge);
     }
 
     fn output_copies(&mut self, at: BlockId, args: &[Value]) {
-        let edge = args.iter().enumerate().map(|(i, &src)| EdgeCopy { dst: CopyDst::Output(i as u32), src });
+        let edge = args.iter().enumerate().map(|(i, &src)| EdgeCopy {
+            dst: CopyDst::Output(i as u32),
+            src,
+        });
         self.l.blocks[at as usize].copies.extend(edge);
     }
 
@@ -222,14 +241,22 @@ impl<'a> Builder<'a> {
                     self.l.script.push(Step::Return);
                 }
                 Item::Depart(id, args) => {
-                    let k = self.scopes.iter().rposition(|s| s.id == *id).expect("verified: target encloses");
+                    let k = self
+                        .scopes
+                        .iter()
+                        .rposition(|s| s.id == *id)
+                        .expect("verified: target encloses");
                     let results = self.scopes[k].results;
                     self.copies(at, results, args);
                     self.scopes[k].leaves.push(at);
                     self.l.script.push(Step::Break);
                 }
                 Item::Repeat(id, args) => {
-                    let k = self.scopes.iter().rposition(|s| s.id == *id).expect("verified: target encloses");
+                    let k = self
+                        .scopes
+                        .iter()
+                        .rposition(|s| s.id == *id)
+                        .expect("verified: target encloses");
                     let (params, head) = (self.scopes[k].params, self.scopes[k].head);
                     self.copies(at, params, args);
                     self.l.blocks[head as usize].preds.push(at);
@@ -308,7 +335,9 @@ impl<'a> Builder<'a> {
         });
         let mut fall: Option<BlockId> = None;
         for c in &s.cases {
-            self.l.script.push(c.label.map_or(Step::Default, Step::Case));
+            self.l
+                .script
+                .push(c.label.map_or(Step::Default, Step::Case));
             let mut preds: SmallVec<[BlockId; 2]> = SmallVec::from_slice(&[at]);
             preds.extend(fall);
             // Values on entry come from the SWITCH itself: they must not overwrite what another
@@ -356,7 +385,11 @@ fn place(f: &Function, l: &mut Layout) -> Vec<usize> {
     let mut late = vec![NOWHERE; f.values.len()];
     let mark = |late: &mut [BlockId], l: &Layout, v: Value, b: BlockId| {
         let late = &mut late[ix(v)];
-        *late = if *late == NOWHERE { b } else { l.common(*late, b) };
+        *late = if *late == NOWHERE {
+            b
+        } else {
+            l.common(*late, b)
+        };
     };
     for (b, block) in l.blocks.iter().enumerate() {
         let b = b as BlockId;
@@ -460,7 +493,11 @@ fn choose(l: &Layout, d: &ValueData, early: BlockId, late: BlockId) -> BlockId {
     let site = l.site(d.hint.inst);
     let depth = |b: BlockId| l.blocks[b as usize].dom_depth;
     if l.dominates(site, late) {
-        return if depth(site) >= depth(early) { site } else { early };
+        return if depth(site) >= depth(early) {
+            site
+        } else {
+            early
+        };
     }
     let mut b = late;
     while l.blocks[b as usize].loop_depth > u32::from(d.hint.depth) && b != early {
@@ -480,7 +517,11 @@ fn order(f: &Function, l: &mut Layout, effects: &[(BlockId, Vec<Value>)]) {
     l.order.reserve(f.values.len());
     for (_, d) in f.values.iter() {
         // A phi is there before anything in its block.
-        let o = if matches!(d.op, VOp::Phi(_)) { 0 } else { behind(&l.order, d).max(d.hint.inst) };
+        let o = if matches!(d.op, VOp::Phi(_)) {
+            0
+        } else {
+            behind(&l.order, d).max(d.hint.inst)
+        };
         l.order.push(o);
     }
     let order = &mut l.order;
@@ -500,7 +541,11 @@ fn order(f: &Function, l: &mut Layout, effects: &[(BlockId, Vec<Value>)]) {
             continue;
         }
         keys.clear();
-        keys.extend(items.iter().map(|&v| u64::from(order[ix(v)]) << 32 | ix(v) as u64));
+        keys.extend(
+            items
+                .iter()
+                .map(|&v| u64::from(order[ix(v)]) << 32 | ix(v) as u64),
+        );
         keys.sort_unstable();
         for (item, key) in items.iter_mut().zip(&keys) {
             *item = value_at(*key as u32 as usize);

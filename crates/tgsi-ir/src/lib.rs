@@ -2,12 +2,12 @@
 
 pub mod cfg;
 mod intern;
-mod print;
-pub mod verify;
 pub mod ir;
 pub mod layout;
 pub mod lift;
+mod print;
 pub mod rewrite;
+pub mod verify;
 
 pub use cfg::Cfg;
 pub use ir::*;

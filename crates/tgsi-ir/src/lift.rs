@@ -6,15 +6,16 @@
 //! their body writes. TEMP arrays that are indexed stay memory, OUT stays memory
 //! where it is read, indexed, or consumed by EMIT or other invocations.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tgsi::{Effect, File, Index, Inst, Item as Header, Opcode, Program, Register, Stage, Ty};
+use tgsi::{Effect, File, Inst, Opcode, Program, Register, Ty};
 
 use crate::ir::*;
 
 mod flow;
 mod inst;
+mod plan;
 pub use inst::reg_ref;
+use plan::Plan;
 
 /// Why a program cannot be lifted. The caller returns such a program as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +46,14 @@ pub enum LiftError {
 impl std::fmt::Display for LiftError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LiftError::Structure { at } => write!(f, "control flow does not nest at instruction {at}"),
+            LiftError::Structure { at } => {
+                write!(f, "control flow does not nest at instruction {at}")
+            }
             LiftError::Limit(what) => write!(f, "limit exceeded: {what}"),
             LiftError::Operand { at, what } => write!(f, "{what} at instruction {at}"),
-            LiftError::Flow { at, op } => write!(f, "{} at instruction {at} is kept as it is", op.name()),
+            LiftError::Flow { at, op } => {
+                write!(f, "{} at instruction {at} is kept as it is", op.name())
+            }
         }
     }
 }
@@ -58,7 +63,10 @@ impl std::error::Error for LiftError {}
 impl LiftError {
     /// The error with the instruction of the source that `origin` names.
     fn in_source(mut self, origin: &[u32]) -> LiftError {
-        if let LiftError::Structure { at } | LiftError::Operand { at, .. } | LiftError::Flow { at, .. } = &mut self {
+        if let LiftError::Structure { at }
+        | LiftError::Operand { at, .. }
+        | LiftError::Flow { at, .. } = &mut self
+        {
             *at = origin.get(*at).map_or(*at, |&i| i as usize);
         }
         self
@@ -80,7 +88,9 @@ pub fn lift(program: &Program) -> Result<Function, LiftError> {
     if program.insts.len() > MAX_INSTS {
         return Err(LiftError::Limit("more than 100000 instructions"));
     }
-    let Some(expanded) = flow::expand(program)? else { return lift_structured(program) };
+    let Some(expanded) = flow::expand(program)? else {
+        return lift_structured(program);
+    };
     let mut f = lift_structured(&expanded.program).map_err(|e| e.in_source(&expanded.origin))?;
     f.first_era = Function::new(program).first_era;
     Ok(f)
@@ -117,324 +127,13 @@ fn lift_structured(program: &Program) -> Result<Function, LiftError> {
     Ok(l.func)
 }
 
-/// What is known of the program before the walk.
-struct Plan {
-    /// Number of variables: the channels of the registers in SSA form.
-    vars: usize,
-    addr_base: usize,
-    out_base: usize,
-    /// First slot of the leaves of each class, behind the variables; see [`leaf_class`].
-    leaf_base: [usize; LEAF_CLASSES],
-    /// Registers of each class that have slots.
-    leaf_count: [usize; LEAF_CLASSES],
-    /// Number of variables and leaves.
-    slots: usize,
-    imms: Vec<[u32; 4]>,
-    arrays: Vec<(i32, i32, u32)>,
-    out_memory: bool,
-    outputs: Vec<(i32, u8)>,
-    /// Index of the last instruction that reads each TEMP, then each ADDR, plus one; 0 = never.
-    last_read: Vec<u32>,
-    /// Channels of each OUT register that are written.
-    written: Vec<u8>,
-    /// For each BGNLOOP, IF, ELSE...: the matching closer.
-    close: FxHashMap<usize, usize>,
-}
-
-/// Kinds of registers whose content never changes and that are looked up by number.
-const LEAF_CLASSES: usize = 5;
-/// Most registers of a class with slots of their own; the others are hashed at each read.
-const MAX_LEAVES: usize = 1024;
-
-/// The class of a direct register that never changes, with its number.
-#[inline]
-fn leaf_class(reg: &Register) -> Option<(usize, usize)> {
-    if reg.index.array != 0 {
-        return None;
-    }
-    let class = match (reg.file, reg.dim) {
-        (File::Imm, None) => 0,
-        (File::In, None) => 1,
-        (File::Sv, None) => 2,
-        (File::Const, None) => 3,
-        (File::Const, Some(d)) if d == Index::direct(0) => 4,
-        _ => return None,
-    };
-    usize::try_from(reg.index.base).ok().filter(|&i| i < MAX_LEAVES).map(|i| (class, i))
-}
-
-/// Gathers what [`Plan`] needs in one pass over the instructions.
-#[derive(Default)]
-struct Scan {
-    /// Last reads of TEMP and ADDR registers; as long as their largest number plus one.
-    last: [Vec<u32>; 2],
-    /// Written channels of OUT registers.
-    written: Vec<u8>,
-    leaves: [usize; LEAF_CLASSES],
-    /// Array ids of indexed TEMPs.
-    indexed: Vec<u32>,
-    out_memory: bool,
-    open: Vec<usize>,
-    close: FxHashMap<usize, usize>,
-}
-
-/// The element for register `i`, made if it is missing.
-fn grown<T: Default + Clone>(v: &mut Vec<T>, i: usize) -> &mut T {
-    if i >= v.len() {
-        v.resize(i + 1, T::default());
-    }
-    &mut v[i]
-}
-
-/// The number of a direct register that is lifted.
-fn number(reg: &Register, at: usize) -> Result<usize, LiftError> {
-    match reg.index.base {
-        ..0 => Err(LiftError::Operand { at, what: "negative register number" }),
-        i if i > MAX_REGISTER => Err(LiftError::Limit("register number above 65535")),
-        i => Ok(i as usize),
-    }
-}
-
-impl Scan {
-    fn inst(&mut self, inst: &Inst, at: usize) -> Result<(), LiftError> {
-        for d in &inst.dsts {
-            self.dst(&d.reg, d.mask, at)?;
-        }
-        for s in &inst.srcs {
-            self.out_memory |= s.reg.file == File::Out;
-            self.read(&s.reg, at)?;
-            if s.reg.is_indirect() {
-                self.addresses(&s.reg, at)?;
-            }
-        }
-        for o in &inst.offsets {
-            self.read(&o.reg, at)?;
-        }
-        Ok(())
-    }
-
-    fn addresses(&mut self, reg: &Register, at: usize) -> Result<(), LiftError> {
-        addr_regs(reg).iter().try_for_each(|a| self.read(a, at))
-    }
-
-    /// Whether a register is indexed; a TEMP that is, or that has an outer bracket, makes its
-    /// array memory.
-    fn note_indexed(&mut self, reg: &Register) -> bool {
-        if reg.index.addr.is_none() && (reg.file != File::Temp || reg.dim.is_none()) {
-            return false;
-        }
-        if reg.file == File::Temp && !self.indexed.contains(&reg.index.array) {
-            self.indexed.push(reg.index.array);
-        }
-        true
-    }
-
-    fn dst(&mut self, reg: &Register, mask: u8, at: usize) -> Result<(), LiftError> {
-        if !self.note_indexed(reg) {
-            match reg.file {
-                File::Temp => {
-                    grown(&mut self.last[0], number(reg, at)?);
-                }
-                File::Addr => {
-                    grown(&mut self.last[1], number(reg, at)?);
-                }
-                File::Out => *grown(&mut self.written, number(reg, at)?) |= mask & 0xf,
-                _ => {}
-            }
-        }
-        self.out_memory |= reg.file == File::Out && (reg.is_indirect() || reg.dim.is_some());
-        if reg.is_indirect() { self.addresses(reg, at) } else { Ok(()) }
-    }
-
-    fn read(&mut self, reg: &Register, at: usize) -> Result<(), LiftError> {
-        if self.note_indexed(reg) {
-            return Ok(());
-        }
-        // Only registers of one dimension become variables.
-        let stamp = if reg.dim.is_none() { at as u32 + 1 } else { 0 };
-        match reg.file {
-            File::Temp | File::Addr => {
-                let last = grown(&mut self.last[usize::from(reg.file == File::Addr)], number(reg, at)?);
-                *last = stamp.max(*last);
-            }
-            File::Out => {
-                grown(&mut self.written, number(reg, at)?);
-            }
-            _ => {
-                if let Some((class, i)) = leaf_class(reg) {
-                    self.leaves[class] = self.leaves[class].max(i + 1);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Matches openers and closers.
-    fn flow(&mut self, insts: &[Inst], at: usize) -> Result<(), LiftError> {
-        let op = insts[at].op;
-        match op {
-            Opcode::If | Opcode::Uif | Opcode::Bgnloop | Opcode::Switch => self.open.push(at),
-            Opcode::Else | Opcode::Endif | Opcode::Endloop | Opcode::Endswitch => {
-                let i = self.open.pop().ok_or(LiftError::Structure { at })?;
-                let ok = match insts[i].op {
-                    Opcode::If | Opcode::Uif => matches!(op, Opcode::Else | Opcode::Endif),
-                    Opcode::Else => op == Opcode::Endif,
-                    Opcode::Bgnloop => op == Opcode::Endloop,
-                    _ => op == Opcode::Endswitch,
-                };
-                if !ok {
-                    return Err(LiftError::Structure { at });
-                }
-                self.close.insert(i, at);
-                if op == Opcode::Else {
-                    self.open.push(at);
-                }
-            }
-            _ => return Ok(()),
-        }
-        if self.open.len() > MAX_DEPTH {
-            return Err(LiftError::Limit("nesting deeper than 200"));
-        }
-        Ok(())
-    }
-}
-
-/// The TEMP ranges that are memory: the arrays whose ids are indexed; all of TEMP for id 0.
-fn memory_arrays(program: &Program, indexed: &[u32], temps: usize) -> Result<Vec<(i32, i32, u32)>, LiftError> {
-    let mut arrays: Vec<(i32, i32, u32)> = Vec::new();
-    if indexed.is_empty() {
-        return Ok(arrays);
-    }
-    let declared = program.header.iter().filter_map(|item| match item {
-        Header::Decl(d) if d.file == File::Temp => Some((d.first, d.last, d.array)),
-        _ => None,
-    });
-    let too_large = LiftError::Limit("register number above 65535");
-    if indexed.contains(&0) {
-        // No array id: any TEMP may be meant.
-        let last = declared.map(|d| d.1).max().unwrap_or(-1).max(temps as i32 - 1);
-        if last > MAX_REGISTER {
-            return Err(too_large);
-        }
-        arrays.push((0, last, 0));
-    } else {
-        for d in declared.filter(|d| indexed.contains(&d.2)) {
-            if d.1 > MAX_REGISTER || d.0 < 0 || d.1 < d.0 {
-                return Err(too_large);
-            }
-            arrays.push(d);
-        }
-    }
-    arrays.sort_unstable();
-    arrays.dedup();
-    if arrays.windows(2).any(|w| w[1].0 <= w[0].1) {
-        return Err(LiftError::Limit("overlapping arrays"));
-    }
-    Ok(arrays)
-}
-
-impl Plan {
-    fn new(program: &Program) -> Result<Plan, LiftError> {
-        let mut scan =
-            Scan { out_memory: matches!(program.stage, Stage::Geom | Stage::TessCtrl), ..Scan::default() };
-        scan.last[0].reserve(16);
-        scan.written.reserve(8);
-        let mut nesting = Ok(());
-        for (at, inst) in program.insts.iter().enumerate() {
-            scan.inst(inst, at)?;
-            if nesting.is_ok() {
-                nesting = scan.flow(&program.insts, at);
-            }
-        }
-        let [mut last_read, addrs] = std::mem::take(&mut scan.last);
-        let arrays = memory_arrays(program, &scan.indexed, last_read.len())?;
-        nesting?;
-        if let Some(&at) = scan.open.last() {
-            return Err(LiftError::Structure { at });
-        }
-        let addr_base = 4 * last_read.len();
-        let out_base = addr_base + 4 * addrs.len();
-        last_read.extend_from_slice(&addrs);
-        let imms: Vec<[u32; 4]> = program
-            .header
-            .iter()
-            .filter_map(|item| if let Header::Imm(i) = item { Some(i.words) } else { None })
-            .collect();
-        scan.leaves[0] = scan.leaves[0].min(imms.len());
-        let mut plan = Plan {
-            vars: out_base + 4 * scan.written.len(),
-            addr_base,
-            out_base,
-            leaf_base: [0; LEAF_CLASSES],
-            leaf_count: scan.leaves,
-            slots: 0,
-            imms,
-            arrays,
-            out_memory: scan.out_memory,
-            outputs: Vec::new(),
-            last_read,
-            written: scan.written,
-            close: scan.close,
-        };
-        plan.slots = plan.vars;
-        for (base, count) in plan.leaf_base.iter_mut().zip(&plan.leaf_count) {
-            *base = plan.slots;
-            plan.slots += 4 * count;
-        }
-        if !plan.out_memory {
-            for (r, mask) in plan.written.iter().enumerate() {
-                plan.outputs.extend((0..4u8).filter(|c| mask >> c & 1 != 0).map(|c| (r as i32, c)));
-            }
-        }
-        Ok(plan)
-    }
-
-    fn in_array(&self, index: i32) -> bool {
-        self.arrays.iter().any(|a| a.0 <= index && index <= a.1)
-    }
-
-    /// The first of the four variables of a register that is in SSA form.
-    #[inline]
-    fn var(&self, reg: &Register) -> Option<usize> {
-        if reg.index.addr.is_some() || reg.dim.is_some() {
-            return None;
-        }
-        let i = reg.index.base as usize;
-        match reg.file {
-            File::Temp if !self.in_array(reg.index.base) => Some(4 * i),
-            File::Addr => Some(self.addr_base + 4 * i),
-            File::Out if !self.out_memory => Some(self.out_base + 4 * i),
-            _ => None,
-        }
-    }
-
-    /// The first of the four slots of a register that is a variable or a leaf.
-    #[inline]
-    fn slot(&self, reg: &Register) -> Option<usize> {
-        match reg.file {
-            File::Temp | File::Addr | File::Out => self.var(reg),
-            _ if reg.index.addr.is_some() => None,
-            _ => {
-                let (class, i) = leaf_class(reg)?;
-                (i < self.leaf_count[class]).then(|| self.leaf_base[class] + 4 * i)
-            }
-        }
-    }
-
-    /// Index of the last instruction that reads a variable, plus one; outputs are read at the end.
-    fn last_read(&self, var: u32) -> u32 {
-        match (var as usize).checked_sub(self.out_base) {
-            None => self.last_read[var as usize / 4],
-            Some(o) if self.written[o / 4] >> (o % 4) & 1 != 0 => u32::MAX,
-            Some(_) => 0,
-        }
-    }
-}
-
 /// The address registers inside the brackets of a register.
 fn addr_regs(reg: &Register) -> SmallVec<[Register; 2]> {
     let dim = reg.dim.and_then(|d| d.addr);
-    dim.into_iter().chain(reg.index.addr).map(|a| Register::direct(a.file, a.index)).collect()
+    dim.into_iter()
+        .chain(reg.index.addr)
+        .map(|a| Register::direct(a.file, a.index))
+        .collect()
 }
 
 /// What ends the body being lifted.
@@ -484,8 +183,13 @@ impl Lifter<'_> {
         match self.env[var] {
             Some(v) => v,
             None => {
-                let hint = LaneHint { inst: 0, lane: (var & 3) as u8, depth: 0 };
-                self.func.intern(VOp::Undef(var as u32), false, false, Args::new(), hint)
+                let hint = LaneHint {
+                    inst: 0,
+                    lane: (var & 3) as u8,
+                    depth: 0,
+                };
+                self.func
+                    .intern(VOp::Undef(var as u32), false, false, Args::new(), hint)
             }
         }
     }
@@ -510,8 +214,10 @@ impl Lifter<'_> {
 
     /// The values that the arm since `mark` leaves, by variable; then takes its assignments back.
     fn take_back(&mut self, mark: usize) -> Vec<(u32, Option<Value>)> {
-        let mut values: Vec<(u32, Option<Value>)> =
-            self.trail[mark..].iter().map(|t| (t.0, self.env[t.0 as usize])).collect();
+        let mut values: Vec<(u32, Option<Value>)> = self.trail[mark..]
+            .iter()
+            .map(|t| (t.0, self.env[t.0 as usize]))
+            .collect();
         values.sort_unstable_by_key(|v| v.0);
         values.dedup_by_key(|v| v.0);
         self.undo(mark);
@@ -539,25 +245,43 @@ impl Lifter<'_> {
     fn body(&mut self, mut at: usize, out: &mut Body, end: End) -> Result<usize, LiftError> {
         loop {
             let Some(inst) = self.insts.get(at) else {
-                return if end == End::Program { Ok(at) } else { Err(LiftError::Structure { at }) };
+                return if end == End::Program {
+                    Ok(at)
+                } else {
+                    Err(LiftError::Structure { at })
+                };
             };
             match inst.op {
                 Opcode::End => {
-                    return if end == End::Program { Ok(at) } else { Err(LiftError::Structure { at }) };
+                    return if end == End::Program {
+                        Ok(at)
+                    } else {
+                        Err(LiftError::Structure { at })
+                    };
                 }
-                Opcode::Else | Opcode::Endif | Opcode::Endloop | Opcode::Endswitch | Opcode::Case
+                Opcode::Else
+                | Opcode::Endif
+                | Opcode::Endloop
+                | Opcode::Endswitch
+                | Opcode::Case
                 | Opcode::Default => {
                     let ok = match inst.op {
                         Opcode::Else | Opcode::Endif => end == End::Arm,
                         Opcode::Endloop => end == End::Loop,
                         _ => end == End::Case,
                     };
-                    return if ok { Ok(at) } else { Err(LiftError::Structure { at }) };
+                    return if ok {
+                        Ok(at)
+                    } else {
+                        Err(LiftError::Structure { at })
+                    };
                 }
                 _ if !self.live => {
                     // Behind BRK, CONT or RET: skip to the end of the body, over nested regions.
                     at = match inst.op {
-                        Opcode::If | Opcode::Uif | Opcode::Bgnloop | Opcode::Switch => self.skip(at),
+                        Opcode::If | Opcode::Uif | Opcode::Bgnloop | Opcode::Switch => {
+                            self.skip(at)
+                        }
                         _ => at + 1,
                     };
                 }
@@ -569,7 +293,11 @@ impl Lifter<'_> {
                     at += 1;
                 }
                 Opcode::Cont => {
-                    let i = self.loops.iter().rposition(|s| s.is_loop).ok_or(LiftError::Structure { at })?;
+                    let i = self
+                        .loops
+                        .iter()
+                        .rposition(|s| s.is_loop)
+                        .ok_or(LiftError::Structure { at })?;
                     let params = self.loops[i].params.clone();
                     let args = params.iter().map(|&v| self.get(v as usize)).collect();
                     out.items.push(Item::Repeat(self.loops[i].id, args));
@@ -612,12 +340,19 @@ impl Lifter<'_> {
     }
 
     fn hint(&self, at: usize, lane: u8) -> LaneHint {
-        LaneHint { inst: at as u32, lane, depth: self.depth }
+        LaneHint {
+            inst: at as u32,
+            lane,
+            depth: self.depth,
+        }
     }
 
     fn branch(&mut self, at: usize, out: &mut Body) -> Result<usize, LiftError> {
         let inst = &self.insts[at];
-        let src = *inst.srcs.first().ok_or(LiftError::Operand { at, what: "missing condition" })?;
+        let src = *inst.srcs.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing condition",
+        })?;
         let ty = if inst.op == Opcode::Uif { Ty::U } else { Ty::F };
         let cond = self.word(at, &src, 0, ty, out)?;
         let mark = self.trail.len();
@@ -678,14 +413,28 @@ impl Lifter<'_> {
     }
 
     /// Makes the phis of a branch whose arms both reach its end.
-    fn join(&mut self, item: &mut If, a: &[(u32, Option<Value>)], b: &[(u32, Option<Value>)], at: usize) {
+    fn join(
+        &mut self,
+        item: &mut If,
+        a: &[(u32, Option<Value>)],
+        b: &[(u32, Option<Value>)],
+        at: usize,
+    ) {
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
             let va = a.get(i).map_or(u32::MAX, |x| x.0);
             let vb = b.get(j).map_or(u32::MAX, |x| x.0);
             let var = va.min(vb);
-            let x = if va == var { a[i].1 } else { self.env[var as usize] };
-            let y = if vb == var { b[j].1 } else { self.env[var as usize] };
+            let x = if va == var {
+                a[i].1
+            } else {
+                self.env[var as usize]
+            };
+            let y = if vb == var {
+                b[j].1
+            } else {
+                self.env[var as usize]
+            };
             i += usize::from(va == var);
             j += usize::from(vb == var);
             if !self.needed(var, at) {
@@ -714,7 +463,11 @@ impl Lifter<'_> {
         for inst in &self.insts[from..to] {
             for (k, d) in inst.dsts.iter().enumerate() {
                 if let Some(v) = self.plan.var(&d.reg) {
-                    let mask = if k == 0 { d.mask | tgsi::usage::dst_mask(inst) } else { d.mask };
+                    let mask = if k == 0 {
+                        d.mask | tgsi::usage::dst_mask(inst)
+                    } else {
+                        d.mask
+                    };
                     vars.extend((0..4).filter(|c| mask >> c & 1 != 0).map(|c| v as u32 + c));
                 }
             }
@@ -725,12 +478,24 @@ impl Lifter<'_> {
     }
 
     fn looped(&mut self, at: usize, out: &mut Body) -> Result<usize, LiftError> {
-        let close = *self.plan.close.get(&at).ok_or(LiftError::Structure { at })?;
+        let close = *self
+            .plan
+            .close
+            .get(&at)
+            .ok_or(LiftError::Structure { at })?;
         let vars = self.written(at, close);
         // A parameter is needed if anything reads the channel in the loop or behind it; round a loop
         // around this one, what stands before is behind too.
-        let params: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, at)).collect();
-        let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
+        let params: Vec<u32> = vars
+            .iter()
+            .copied()
+            .filter(|&v| self.needed(v, at))
+            .collect();
+        let results: Vec<u32> = vars
+            .iter()
+            .copied()
+            .filter(|&v| self.needed(v, close))
+            .collect();
         let inits = params.iter().map(|&v| self.get(v as usize)).collect();
         let mark = self.trail.len();
         self.open += 1;
@@ -741,16 +506,34 @@ impl Lifter<'_> {
             self.set(v as usize, phi);
         }
         let id = RegionId(self.func.fresh());
-        self.loops.push(Scope { id, is_loop: true, results, params, start: at, exits: false });
+        self.loops.push(Scope {
+            id,
+            is_loop: true,
+            results,
+            params,
+            start: at,
+            exits: false,
+        });
         self.depth = self.depth.saturating_add(1);
         let mut body = Body::default();
         let end = self.body(at + 1, &mut body, End::Loop)?;
         self.depth -= 1;
         let scope = self.loops.pop().expect("pushed above");
-        let back = self.live.then(|| scope.params.iter().map(|&v| self.get(v as usize)).collect());
+        let back = self
+            .live
+            .then(|| scope.params.iter().map(|&v| self.get(v as usize)).collect());
         self.undo(mark);
         self.open -= 1;
-        let mut item = Loop { id, params: phis, inits, body, back, results: Vec::new(), exits: scope.exits, at: [at as u32, end as u32] };
+        let mut item = Loop {
+            id,
+            params: phis,
+            inits,
+            body,
+            back,
+            results: Vec::new(),
+            exits: scope.exits,
+            at: [at as u32, end as u32],
+        };
         self.live = scope.exits;
         for &v in &scope.results {
             let phi = self.func.phi(self.hint(end, (v & 3) as u8));
@@ -762,18 +545,47 @@ impl Lifter<'_> {
     }
 
     fn switch(&mut self, at: usize, out: &mut Body) -> Result<usize, LiftError> {
-        let close = *self.plan.close.get(&at).ok_or(LiftError::Structure { at })?;
-        let src = *self.insts[at].srcs.first().ok_or(LiftError::Operand { at, what: "missing selector" })?;
+        let close = *self
+            .plan
+            .close
+            .get(&at)
+            .ok_or(LiftError::Structure { at })?;
+        let src = *self.insts[at].srcs.first().ok_or(LiftError::Operand {
+            at,
+            what: "missing selector",
+        })?;
         let selector = self.word(at, &src, 0, Ty::U, out)?;
         let vars: Vec<u32> = self.written(at, close);
-        let params: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, at)).collect();
-        let results: Vec<u32> = vars.iter().copied().filter(|&v| self.needed(v, close)).collect();
+        let params: Vec<u32> = vars
+            .iter()
+            .copied()
+            .filter(|&v| self.needed(v, at))
+            .collect();
+        let results: Vec<u32> = vars
+            .iter()
+            .copied()
+            .filter(|&v| self.needed(v, close))
+            .collect();
         let id = RegionId(self.func.fresh());
-        self.loops.push(Scope { id, is_loop: false, results, params: params.clone(), start: at, exits: false });
+        self.loops.push(Scope {
+            id,
+            is_loop: false,
+            results,
+            params: params.clone(),
+            start: at,
+            exits: false,
+        });
         let mark = self.trail.len();
         self.open += 1;
-        let mut item =
-            Switch { id, selector, cases: Vec::new(), results: Vec::new(), end_args: None, none_args: None, at: [at as u32, close as u32] };
+        let mut item = Switch {
+            id,
+            selector,
+            cases: Vec::new(),
+            results: Vec::new(),
+            end_args: None,
+            none_args: None,
+            at: [at as u32, close as u32],
+        };
         let mut i = at + 1;
         let mut fall: Option<Vec<Value>> = None;
         let mut has_default = false;
@@ -781,9 +593,15 @@ impl Lifter<'_> {
             let inst = &self.insts[i];
             let label = match inst.op {
                 Opcode::Case => {
-                    let s = *inst.srcs.first().ok_or(LiftError::Operand { at: i, what: "missing label" })?;
+                    let s = *inst.srcs.first().ok_or(LiftError::Operand {
+                        at: i,
+                        what: "missing label",
+                    })?;
                     if s.reg.file == File::Temp || s.reg.is_indirect() {
-                        return Err(LiftError::Operand { at: i, what: "CASE label is not constant" });
+                        return Err(LiftError::Operand {
+                            at: i,
+                            what: "CASE label is not constant",
+                        });
                     }
                     Some(self.word(i, &s, 0, Ty::U, out)?)
                 }
@@ -804,8 +622,17 @@ impl Lifter<'_> {
             self.live = true;
             let mut body = Body::default();
             let end = self.body(i + 1, &mut body, End::Case)?;
-            let next_fall = self.live.then(|| params.iter().map(|&v| self.get(v as usize)).collect());
-            item.cases.push(Case { label, params: phis, entry, fall: fall.take(), body, at: i as u32 });
+            let next_fall = self
+                .live
+                .then(|| params.iter().map(|&v| self.get(v as usize)).collect());
+            item.cases.push(Case {
+                label,
+                params: phis,
+                entry,
+                fall: fall.take(),
+                body,
+                at: i as u32,
+            });
             if end >= close && self.live {
                 let scope = self.loops.last().expect("pushed above");
                 let results = scope.results.clone();
@@ -818,7 +645,13 @@ impl Lifter<'_> {
         self.open -= 1;
         let scope = self.loops.pop().expect("pushed above");
         if !has_default || item.cases.is_empty() {
-            item.none_args = Some(scope.results.iter().map(|&v| self.get(v as usize)).collect());
+            item.none_args = Some(
+                scope
+                    .results
+                    .iter()
+                    .map(|&v| self.get(v as usize))
+                    .collect(),
+            );
         }
         self.live = scope.exits || item.end_args.is_some() || item.none_args.is_some();
         for &v in &scope.results {

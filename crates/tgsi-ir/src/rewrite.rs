@@ -10,8 +10,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tgsi::usage::src_mask;
 use tgsi::Opcode;
+use tgsi::usage::src_mask;
 
 use crate::ir::*;
 
@@ -113,7 +113,11 @@ impl Node {
 /// The arm a branch surely takes: `Some(true)` for the first one.
 pub fn known_branch(f: &Function, item: &If) -> Option<bool> {
     let w = f.as_imm(item.cond)?;
-    Some(if item.bits { w != 0 } else { f32::from_bits(w) != 0.0 })
+    Some(if item.bits {
+        w != 0
+    } else {
+        f32::from_bits(w) != 0.0
+    })
 }
 
 /// Whether control never reaches what follows `item`.
@@ -180,7 +184,10 @@ pub struct PhiInputs {
 impl PhiInputs {
     /// Collects them from the tree.
     pub fn collect(f: &Function) -> PhiInputs {
-        let mut p = PhiInputs { number: vec![0; f.values.len()], ..PhiInputs::default() };
+        let mut p = PhiInputs {
+            number: vec![0; f.values.len()],
+            ..PhiInputs::default()
+        };
         let mut edges = Vec::new();
         if f.body.items.iter().any(|i| !matches!(i, Item::Effect(_))) {
             edges.reserve(f.values.len());
@@ -253,7 +260,9 @@ impl PhiInputs {
 
     /// Sorts the edges by phi, those of one phi in the order they came in.
     fn sort(&mut self, edges: &[(u32, Value)]) {
-        let Some(&(_, any)) = edges.first() else { return };
+        let Some(&(_, any)) = edges.first() else {
+            return;
+        };
         let mut start = 0;
         for end in &mut self.ends {
             start += std::mem::replace(end, start);
@@ -294,15 +303,43 @@ pub fn liveness(f: &Function, edits: &Edits, phis: &PhiInputs) -> Liveness {
 }
 
 /// As [`liveness`], where `wanted` values are needed too.
-pub fn liveness_with(f: &Function, edits: &Edits, phis: &PhiInputs, wanted: Vec<Value>) -> Liveness {
-    let l = Liveness { live: vec![false; f.values.len()], results: vec![0; f.multis.len()] };
-    let places = if phis.order.is_empty() { 0 } else { f.values.len() };
-    let mut roots = Roots { f, edits, stack: wanted, cond_of: vec![None; places] };
+pub fn liveness_with(
+    f: &Function,
+    edits: &Edits,
+    phis: &PhiInputs,
+    wanted: Vec<Value>,
+) -> Liveness {
+    let l = Liveness {
+        live: vec![false; f.values.len()],
+        results: vec![0; f.multis.len()],
+    };
+    let places = if phis.order.is_empty() {
+        0
+    } else {
+        f.values.len()
+    };
+    let mut roots = Roots {
+        f,
+        edits,
+        stack: wanted,
+        cond_of: vec![None; places],
+    };
     roots.body(&f.body);
-    let Roots { mut stack, cond_of, .. } = roots;
+    let Roots {
+        mut stack, cond_of, ..
+    } = roots;
     stack.extend(f.end_args.iter().flatten());
     let plain = edits.is_empty();
-    let mut m = Marking { f, edits, phis, cond_of, l, late: Vec::new(), at: usize::MAX, plain };
+    let mut m = Marking {
+        f,
+        edits,
+        phis,
+        cond_of,
+        l,
+        late: Vec::new(),
+        at: usize::MAX,
+        plain,
+    };
     stack.iter().for_each(|&v| m.mark(v));
     // Operands come before their users: one look at each value from the last to the first, but
     // for what back edges need, which waits.
@@ -375,10 +412,18 @@ impl Marking<'_> {
                 self.mark(cond);
             }
         }
-        let trimmed = if edits.trimmed.is_empty() { None } else { edits.trimmed.get(&v) };
+        let trimmed = if edits.trimmed.is_empty() {
+            None
+        } else {
+            edits.trimmed.get(&v)
+        };
         match trimmed.zip(f.as_multi(v)) {
             Some((&gone, m)) => {
-                let kept = m.slots.iter().zip(&d.args).filter(|p| !is_trimmed(*p.0, gone));
+                let kept = m
+                    .slots
+                    .iter()
+                    .zip(&d.args)
+                    .filter(|p| !is_trimmed(*p.0, gone));
                 kept.for_each(|p| self.mark(*p.1));
             }
             None => d.args.iter().for_each(|&a| self.mark(a)),
@@ -437,7 +482,8 @@ impl Roots<'_> {
 
     fn effect(&mut self, v: Value) -> bool {
         let kind = self.f.as_multi(v).map_or(MultiKind::Effect, |m| m.kind);
-        let kept = matches!(kind, MultiKind::Effect | MultiKind::Store) && !self.edits.dropped.contains(&v);
+        let kept = matches!(kind, MultiKind::Effect | MultiKind::Store)
+            && !self.edits.dropped.contains(&v);
         if kept {
             self.stack.push(v);
         }
@@ -446,7 +492,9 @@ impl Roots<'_> {
 
     fn branch(&mut self, i: &If) -> bool {
         if !self.cond_of.is_empty() {
-            i.results.iter().for_each(|&r| self.cond_of[ix(r)] = Some(i.cond));
+            i.results
+                .iter()
+                .for_each(|&r| self.cond_of[ix(r)] = Some(i.cond));
         }
         let arms = self.body(&i.then) | self.body(&i.els);
         if arms || i.then_args.is_none() || i.else_args.is_none() {
@@ -481,7 +529,11 @@ fn with_decided<'a>(f: &Function, edits: &'a Edits) -> Cow<'a, Edits> {
 }
 
 /// Rebuilds a function under `edits`, passing each operation through `rule`.
-pub fn rebuild(old: &Function, edits: &Edits, rule: &mut dyn FnMut(&mut Function, Node) -> Value) -> Function {
+pub fn rebuild(
+    old: &Function,
+    edits: &Edits,
+    rule: &mut dyn FnMut(&mut Function, Node) -> Value,
+) -> Function {
     rebuild_with(old, edits, &mut |f, _, node| rule(f, node))
 }
 
@@ -505,14 +557,27 @@ pub fn rebuild_from(
     let live = liveness(old, edits, phis);
     let expected = live.live.iter().filter(|l| **l).count();
     let new = old.successor(expected + expected / 8);
-    let mut b = Rebuild { old, live: &live, edits, new, map: vec![None; old.values.len()], scopes: Vec::new() };
+    let mut b = Rebuild {
+        old,
+        live: &live,
+        edits,
+        new,
+        map: vec![None; old.values.len()],
+        scopes: Vec::new(),
+    };
     let plain = edits.is_empty();
     for (v, d) in old.values.iter() {
         if plain && !matches!(d.op, VOp::Multi(_)) {
             if live.live[ix(v)]
                 && let Some(args) = b.mapped(&d.args)
             {
-                let node = Node { op: d.op, precise: d.precise, wide: d.wide, args, hint: d.hint };
+                let node = Node {
+                    op: d.op,
+                    precise: d.precise,
+                    wide: d.wide,
+                    args,
+                    hint: d.hint,
+                };
                 b.map[ix(v)] = Some(rule(&mut b.new, v, node));
             }
             continue;
@@ -524,7 +589,11 @@ pub fn rebuild_from(
         if !live.live[ix(v)] {
             continue;
         }
-        let redefined = if edits.redefine.is_empty() { None } else { edits.redefine.get(&v) };
+        let redefined = if edits.redefine.is_empty() {
+            None
+        } else {
+            edits.redefine.get(&v)
+        };
         let (op, args) = redefined.map_or((d.op, &d.args), |(op, args)| (*op, args));
         let mut trimmed = None;
         if !edits.trimmed.is_empty()
@@ -537,7 +606,13 @@ pub fn rebuild_from(
             debug_assert!(false, "a live value has a dead operand");
             continue;
         };
-        let mut node = Node { op, precise: d.precise, wide: d.wide, args, hint: d.hint };
+        let mut node = Node {
+            op,
+            precise: d.precise,
+            wide: d.wide,
+            args,
+            hint: d.hint,
+        };
         if let Some((multi, _)) = trimmed {
             node.op = VOp::Multi(b.new.multi(multi));
         } else if let VOp::Multi(m) = d.op {
@@ -546,7 +621,11 @@ pub fn rebuild_from(
         b.map[ix(v)] = Some(rule(&mut b.new, v, node));
     }
     let body = b.body(&old.body);
-    b.new.end_args = if reaches_end(&body) { old.end_args.as_ref().map(|a| b.args(a)) } else { None };
+    b.new.end_args = if reaches_end(&body) {
+        old.end_args.as_ref().map(|a| b.args(a))
+    } else {
+        None
+    };
     b.new.body = body;
     b.new
 }
@@ -675,8 +754,16 @@ impl Rebuild<'_> {
         let cond = self.value(i.cond);
         let results = self.pick(&i.results, &kept);
         // Arms may have lost their ends when inner branches were decided.
-        let then_args = i.then_args.as_ref().filter(|_| reaches_end(&then)).map(|a| self.pick(a, &kept));
-        let else_args = i.else_args.as_ref().filter(|_| reaches_end(&els)).map(|a| self.pick(a, &kept));
+        let then_args = i
+            .then_args
+            .as_ref()
+            .filter(|_| reaches_end(&then))
+            .map(|a| self.pick(a, &kept));
+        let else_args = i
+            .else_args
+            .as_ref()
+            .filter(|_| reaches_end(&els))
+            .map(|a| self.pick(a, &kept));
         out.items.push(Item::If(Box::new(If {
             bits: i.bits,
             cond,
@@ -695,7 +782,11 @@ impl Rebuild<'_> {
         self.scopes.push((l.id, params.clone(), results.clone()));
         let body = self.body(&l.body);
         self.scopes.pop();
-        let back = l.back.as_ref().filter(|_| reaches_end(&body)).map(|b| self.pick(b, &params));
+        let back = l
+            .back
+            .as_ref()
+            .filter(|_| reaches_end(&body))
+            .map(|b| self.pick(b, &params));
         let item = Loop {
             id: l.id,
             params: self.pick(&l.params, &params),
@@ -730,13 +821,21 @@ impl Rebuild<'_> {
                 at: c.at,
                 params: self.pick(&c.params, &kept),
                 entry: self.pick(&c.entry, &kept),
-                fall: c.fall.as_ref().filter(|_| falls).map(|a| self.pick(a, &kept)),
+                fall: c
+                    .fall
+                    .as_ref()
+                    .filter(|_| falls)
+                    .map(|a| self.pick(a, &kept)),
                 body: self.body(&c.body),
             };
             falls = reaches_end(&case.body);
             item.cases.push(case);
         }
-        item.end_args = s.end_args.as_ref().filter(|_| falls).map(|a| self.pick(a, &results));
+        item.end_args = s
+            .end_args
+            .as_ref()
+            .filter(|_| falls)
+            .map(|a| self.pick(a, &results));
         self.scopes.pop();
         out.items.push(Item::Switch(Box::new(item)));
     }
@@ -745,7 +844,9 @@ impl Rebuild<'_> {
         if id == FUNCTION {
             return self.args(args);
         }
-        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else { return Vec::new() };
+        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else {
+            return Vec::new();
+        };
         let kept = std::mem::take(&mut self.scopes[at].2);
         let args = self.pick(args, &kept);
         self.scopes[at].2 = kept;
@@ -753,7 +854,9 @@ impl Rebuild<'_> {
     }
 
     fn repeat(&mut self, id: RegionId, args: &[Value]) -> Vec<Value> {
-        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else { return Vec::new() };
+        let Some(at) = self.scopes.iter().rposition(|m| m.0 == id) else {
+            return Vec::new();
+        };
         let kept = std::mem::take(&mut self.scopes[at].1);
         let args = self.pick(args, &kept);
         self.scopes[at].1 = kept;
@@ -781,7 +884,12 @@ fn trim(m: &Multi, args: &Args, gone: u8) -> (Multi, Args) {
     for d in &mut m.inst.dsts {
         d.mask &= !gone;
     }
-    let args = args.iter().zip(&keep).filter(|p| *p.1).map(|p| *p.0).collect();
+    let args = args
+        .iter()
+        .zip(&keep)
+        .filter(|p| *p.1)
+        .map(|p| *p.0)
+        .collect();
     (m, args)
 }
 

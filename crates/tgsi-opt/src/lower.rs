@@ -69,7 +69,11 @@ pub(crate) fn address_registers(program: &Program) -> u8 {
 pub(crate) fn least_instructions(layout: &Layout, p: &Packing) -> u32 {
     let alive = |b: &[PackId]| b.iter().filter(|&&q| !p.packs[q as usize].dead).count();
     let packs: usize = p.blocks.iter().map(|b| alive(b)).sum();
-    let flow = layout.script.iter().filter(|s| !matches!(s, Step::Block(_) | Step::Else)).count();
+    let flow = layout
+        .script
+        .iter()
+        .filter(|s| !matches!(s, Step::Block(_) | Step::Else))
+        .count();
     // An empty second arm needs no ELSE.
     let full = |w: &&[Step]| match **w {
         [Step::Else, Step::Block(b), Step::EndIf] => alive(&p.blocks[b as usize]) > 0,
@@ -104,14 +108,29 @@ impl<'a> Draft<'a> {
         options: LowerOptions,
     ) -> Result<Draft<'a>, LowerError> {
         let address_count = address_registers(input);
-        let writer = Writer { f, layout, p, address_count, role_bound: options.address_roles };
+        let writer = Writer {
+            f,
+            layout,
+            p,
+            address_count,
+            role_bound: options.address_roles,
+        };
         let lines = writer.write(order)?;
-        Ok(Draft { f, layout, p, input, options, lines })
+        Ok(Draft {
+            f,
+            layout,
+            p,
+            input,
+            options,
+            lines,
+        })
     }
 
     /// Instructions it will have, `END` left out.
     pub(crate) fn instructions(&self) -> u32 {
-        let silent = (0..self.lines.lines.len()).filter(|&i| self.lines.silent(i)).count();
+        let silent = (0..self.lines.lines.len())
+            .filter(|&i| self.lines.silent(i))
+            .count();
         (self.lines.lines.len() - silent) as u32
     }
 
@@ -121,7 +140,14 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// [`LowerError::Alloc`]; the caller keeps what it had.
     pub(crate) fn allocate(self, most: Option<u32>) -> Result<Option<Lowering<'a>>, LowerError> {
-        let Draft { f, layout, p, input, options, lines } = self;
+        let Draft {
+            f,
+            layout,
+            p,
+            input,
+            options,
+            lines,
+        } = self;
         let problem = Problem::new(f, layout, p, &lines, options.separate_precise);
         let alloc = AllocOptions {
             restarts: options.restarts,
@@ -133,7 +159,14 @@ impl<'a> Draft<'a> {
         match tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, &alloc) {
             Ok(assignment) => {
                 let seats = problem.seats;
-                Ok(Some(Lowering { f, p, input, lines, seats, assignment }))
+                Ok(Some(Lowering {
+                    f,
+                    p,
+                    input,
+                    lines,
+                    seats,
+                    assignment,
+                }))
             }
             Err(AllocError::Useless { .. }) => Ok(None),
             Err(e) => Err(LowerError::Alloc(e.to_string())),
@@ -173,5 +206,9 @@ fn array_temps(f: &Function) -> u32 {
 fn ext_reg(f: &Function, p: &Packing, x: u32) -> RegRef {
     let id = p.lir.exts[x as usize].reg.0 as usize;
     let known = f.regs.len();
-    if id < known { f.regs[id] } else { p.lir.extra_regs[id - known] }
+    if id < known {
+        f.regs[id]
+    } else {
+        p.lir.extra_regs[id - known]
+    }
 }

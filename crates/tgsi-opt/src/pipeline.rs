@@ -10,7 +10,9 @@ use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::PassCx;
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers, least_instructions};
+use crate::lower::{
+    Draft, LowerError, LowerOptions, Lowering, address_registers, least_instructions,
+};
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
@@ -22,7 +24,11 @@ pub fn optimize(program: &Program, options: &Options) -> Outcome {
 const MAX_ROUNDS: u32 = 8;
 
 /// As [`optimize`], telling `observer` of every pass.
-pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut dyn Observer>) -> Outcome {
+pub fn optimize_with(
+    program: &Program,
+    options: &Options,
+    observer: Option<&mut dyn Observer>,
+) -> Outcome {
     let before = count(program);
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
@@ -36,7 +42,11 @@ pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut
         input: program,
         whole_outputs: whole_outputs(program, options),
     };
-    let rounds = if options.level >= Level::O2 && options.passes.is_none() { MAX_ROUNDS } else { 1 };
+    let rounds = if options.level >= Level::O2 && options.passes.is_none() {
+        MAX_ROUNDS
+    } else {
+        1
+    };
     let mut cost = Cost::of(program, &before, &options.target);
     let mut best: Option<Candidate> = None;
     let mut fallback = None;
@@ -67,7 +77,12 @@ pub fn optimize_with(program: &Program, options: &Options, observer: Option<&mut
             temps_bound: Some(b.temps_bound),
             pass_times,
         },
-        None => Outcome { fallback, rounds, pass_times, ..Outcome::input(program, before) },
+        None => Outcome {
+            fallback,
+            rounds,
+            pass_times,
+            ..Outcome::input(program, before)
+        },
     }
 }
 
@@ -110,7 +125,13 @@ fn whole_outputs(program: &Program, options: &Options) -> Vec<i32> {
 pub fn passes() -> &'static [PassInfo] {
     use std::sync::LazyLock;
     static ALL: LazyLock<Vec<PassInfo>> = LazyLock::new(|| {
-        tgsi_passes::registry::PASSES.iter().map(|p| PassInfo { name: p.name, summary: p.summary }).collect()
+        tgsi_passes::registry::PASSES
+            .iter()
+            .map(|p| PassInfo {
+                name: p.name,
+                summary: p.summary,
+            })
+            .collect()
     });
     &ALL
 }
@@ -148,7 +169,13 @@ impl Run<'_, '_> {
 
     fn tell(&mut self, name: &str, changed: bool, nanos: u64, f: &Function) {
         if let Some(o) = self.observer.as_mut() {
-            o.pass(&PassEvent { name, round: self.round, changed, nanos, dump: &|| f.to_string() });
+            o.pass(&PassEvent {
+                name,
+                round: self.round,
+                changed,
+                nanos,
+                dump: &|| f.to_string(),
+            });
         }
     }
 
@@ -192,7 +219,10 @@ impl Run<'_, '_> {
                 let order = self.timed("schedule", |_| scheduler.schedule(strategy));
                 let placed: usize = order.iter().map(Vec::len).sum();
                 if placed != p.packs.iter().filter(|q| !q.dead).count() {
-                    failed = Some(unsupported("schedule", "packs depend on each other in a circle".to_owned()));
+                    failed = Some(unsupported(
+                        "schedule",
+                        "packs depend on each other in a circle".to_owned(),
+                    ));
                     continue;
                 }
                 // Small programs have few orders.
@@ -200,7 +230,11 @@ impl Run<'_, '_> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if self.options.level == Level::O3 { 4 } else { 0 },
+                    restarts: if self.options.level == Level::O3 {
+                        4
+                    } else {
+                        0
+                    },
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
@@ -237,7 +271,12 @@ impl Run<'_, '_> {
         if cost >= bound || !self.acceptable(&program) {
             return Ok(None);
         }
-        Ok(Some(Candidate { program, counts, cost, temps_bound: low.temps_bound() }))
+        Ok(Some(Candidate {
+            program,
+            counts,
+            cost,
+            temps_bound: low.temps_bound(),
+        }))
     }
 
     /// Whether the target takes the result wherever it took the input.
@@ -247,7 +286,10 @@ impl Run<'_, '_> {
     }
 
     fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
-        let cx = PassCx { verify: self.options.verify_each, ..PassCx::default() };
+        let cx = PassCx {
+            verify: self.options.verify_each,
+            ..PassCx::default()
+        };
         cx.fuel.set(self.fuel);
         let names: Vec<String> = match &self.options.passes {
             Some(list) => list.iter().map(|p| p.name.clone()).collect(),
@@ -258,7 +300,9 @@ impl Run<'_, '_> {
             if self.options.disable.contains(&name) {
                 continue;
             }
-            let Some(pass) = tgsi_passes::registry::pass_named(&name) else { continue };
+            let Some(pass) = tgsi_passes::registry::pass_named(&name) else {
+                continue;
+            };
             let start = (self.options.now)();
             let new = tgsi_passes::registry::run_pass(pass.name, &f, &cx);
             let nanos = (self.options.now)().saturating_sub(start);
@@ -290,7 +334,11 @@ impl Run<'_, '_> {
         }
     }
 
-    fn pack_options<'w>(&self, program: &Program, whole_outputs: &'w [i32]) -> Vec<PackOptions<'w>> {
+    fn pack_options<'w>(
+        &self,
+        program: &Program,
+        whole_outputs: &'w [i32],
+    ) -> Vec<PackOptions<'w>> {
         let base = PackOptions {
             whole_outputs,
             seed: 0,
@@ -305,9 +353,17 @@ impl Run<'_, '_> {
             Level::O0 | Level::O1 | Level::O2 => vec![base],
             Level::O3 => vec![
                 base,
-                PackOptions { reach: 40, indexed_reads: 4, ..base },
+                PackOptions {
+                    reach: 40,
+                    indexed_reads: 4,
+                    ..base
+                },
                 PackOptions { seed: 1, ..base },
-                PackOptions { seed: 2, reach: 80, ..base },
+                PackOptions {
+                    seed: 2,
+                    reach: 80,
+                    ..base
+                },
             ],
         }
     }
@@ -325,7 +381,8 @@ fn allocate<'a>(draft: Draft<'a>, bound: &Cost) -> Result<Option<Lowering<'a>>, 
     if too_long(instructions, bound) {
         return Ok(None);
     }
-    let temps_decide = !bound.misfit && instructions == bound.instructions && bound.limited_indirections == 0;
+    let temps_decide =
+        !bound.misfit && instructions == bound.instructions && bound.limited_indirections == 0;
     let most = temps_decide.then_some(bound.temps);
     let low = draft.allocate(most)?;
     Ok(low.filter(|low| most.is_none_or(|m| low.temps() <= m)))

@@ -80,8 +80,17 @@ pub struct Lives {
 impl Lives {
     /// No events of words `0..words` yet.
     pub fn new(words: usize) -> Lives {
-        let none = Local { block: NONE, start: 0, end: 0, global: false };
-        Lives { locals: vec![none; words], writes: Vec::with_capacity(32), reads: Vec::with_capacity(32) }
+        let none = Local {
+            block: NONE,
+            start: 0,
+            end: 0,
+            global: false,
+        };
+        Lives {
+            locals: vec![none; words],
+            writes: Vec::with_capacity(32),
+            reads: Vec::with_capacity(32),
+        }
     }
 
     /// A write of `word` in `block` at position `at`.
@@ -89,7 +98,12 @@ impl Lives {
     pub fn write(&mut self, word: u32, block: u32, at: u32) {
         let l = &mut self.locals[word as usize];
         if l.block == NONE && !l.global {
-            *l = Local { block, start: at, end: at + 1, global: false };
+            *l = Local {
+                block,
+                start: at,
+                end: at + 1,
+                global: false,
+            };
         } else {
             l.global = true;
             self.writes.push((word, block, at));
@@ -110,7 +124,10 @@ impl Lives {
 
     /// The live ranges of all words.
     pub fn ranges(mut self, blocks: &Blocks<'_>) -> Ranges {
-        let mut out = Ranges { simple: Vec::with_capacity(self.locals.len()), several: Vec::new() };
+        let mut out = Ranges {
+            simple: Vec::with_capacity(self.locals.len()),
+            several: Vec::new(),
+        };
         let mut words = 0;
         for (e, l) in self.locals.iter().enumerate() {
             if !l.global {
@@ -171,7 +188,9 @@ pub fn ranges(words: usize, blocks: &Blocks<'_>, writes: &[Event], reads: &[Even
         lives.read(word, block, at);
     }
     let ranges = lives.ranges(blocks);
-    (0..words as u32).map(|w| Segs::from_slice(ranges.of(w))).collect()
+    (0..words as u32)
+        .map(|w| Segs::from_slice(ranges.of(w)))
+        .collect()
 }
 
 /// Events of the words that took a closer look, sorted by word.
@@ -199,7 +218,10 @@ impl ByWord {
             *at -= 1;
             sorted[*at as usize] = (e.1, e.2);
         }
-        ByWord { start, events: sorted }
+        ByWord {
+            start,
+            events: sorted,
+        }
     }
 
     /// The events of the word at a place in their order.
@@ -276,7 +298,8 @@ impl<'a> Flow<'a> {
             self.parts.push((before, end));
             return;
         }
-        self.work.extend_from_slice(&self.blocks.layout.blocks[block as usize].preds);
+        self.work
+            .extend_from_slice(&self.blocks.layout.blocks[block as usize].preds);
         if end == block_end {
             self.whole[block as usize] = word;
             self.first = self.first.min(block);

@@ -223,7 +223,10 @@ impl Scheduler {
         let n = (to - from) as usize;
         let mut starts = vec![0; n + 1];
         let mut total = 0;
-        for (start, &count) in starts.iter_mut().zip(&self.users[from as usize..to as usize]) {
+        for (start, &count) in starts
+            .iter_mut()
+            .zip(&self.users[from as usize..to as usize])
+        {
             total += count;
             *start = total;
         }
@@ -390,9 +393,7 @@ fn lives_on(p: &Packing, web: u32, end: u32) -> bool {
     let Some(segs) = p.webs.segs.get(web as usize) else {
         return false;
     };
-    segs.as_slice()
-        .iter()
-        .any(|s| s.0 < end && s.1 >= end - 1)
+    segs.as_slice().iter().any(|s| s.0 < end && s.1 >= end - 1)
 }
 
 /// The nodes of a pack, its store among them.

@@ -238,7 +238,15 @@ impl Global {
 /// conditions read. Most words live in one block, which one look at each event shows.
 fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     let n = lir.ents as usize;
-    let mut locals = vec![Local { block: NONE, start: 0, end: 0, global: NONE }; n];
+    let mut locals = vec![
+        Local {
+            block: NONE,
+            start: 0,
+            end: 0,
+            global: NONE
+        };
+        n
+    ];
     let mut global = Global::default();
     if lir.blocks.len() > 1 {
         global.words.reserve(n / 4);
@@ -250,7 +258,12 @@ fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
         read[e as usize] |= kind == Kind::Read;
         if kind == Kind::Write {
             if l.block == NONE && l.global == NONE {
-                *l = Local { block, start: pos, end: pos + 1, global: NONE };
+                *l = Local {
+                    block,
+                    start: pos,
+                    end: pos + 1,
+                    global: NONE,
+                };
             } else {
                 let word = global.word(e, l);
                 global.writes.push((word, block, pos));
@@ -273,7 +286,15 @@ fn live_ranges(lir: &Lir, layout: &Layout, read: &mut [bool]) -> Vec<Segs> {
     if !global.words.is_empty() {
         let mut spans: Vec<(u32, u32)> = Vec::with_capacity(lir.blocks.len());
         spans.extend(lir.blocks.iter().map(|b| (b.start, b.end)));
-        let far = ranges(global.words.len(), &Blocks { layout, spans: &spans }, &global.writes, &global.reads);
+        let far = ranges(
+            global.words.len(),
+            &Blocks {
+                layout,
+                spans: &spans,
+            },
+            &global.writes,
+            &global.reads,
+        );
         for (&e, s) in global.words.iter().zip(far) {
             segs[e as usize] = s;
         }
@@ -328,7 +349,11 @@ struct Lists {
 
 impl Lists {
     fn new(lists: usize, elements: usize) -> Lists {
-        Lists { first: vec![NONE; lists], last: vec![NONE; lists], next: vec![NONE; elements] }
+        Lists {
+            first: vec![NONE; lists],
+            last: vec![NONE; lists],
+            next: vec![NONE; elements],
+        }
     }
 
     fn push(&mut self, list: u32, element: u32) {
@@ -354,7 +379,9 @@ impl Lists {
 
     fn of(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
         let some = |e: u32| (e != NONE).then_some(e);
-        std::iter::successors(some(self.first[list as usize]), move |&e| some(self.next[e as usize]))
+        std::iter::successors(some(self.first[list as usize]), move |&e| {
+            some(self.next[e as usize])
+        })
     }
 }
 
@@ -385,7 +412,13 @@ impl<'a> Outputs<'a> {
                 members.swap(e as usize, root as usize);
             }
         }
-        Outputs { lir, escapes, leaving, entering, members }
+        Outputs {
+            lir,
+            escapes,
+            leaving,
+            entering,
+            members,
+        }
     }
 
     /// Joins what can be joined. An output that several edges set is tried again as long as
@@ -395,7 +428,9 @@ impl<'a> Outputs<'a> {
         let mut settled = vec![0u32; self.lir.ents as usize];
         for i in 0..self.escapes.len() {
             let dst = self.escapes[i].1;
-            let Some(out) = self.lir.output[dst as usize] else { continue };
+            let Some(out) = self.lir.output[dst as usize] else {
+                continue;
+            };
             if options.whole_outputs.contains(&out.0) {
                 continue;
             }
@@ -429,7 +464,9 @@ impl<'a> Outputs<'a> {
             return false;
         }
         let own = w.find(dst);
-        self.leaving.of(web).all(|i| w.find(self.escapes[i as usize].1) == own)
+        self.leaving
+            .of(web)
+            .all(|i| w.find(self.escapes[i as usize].1) == own)
             && !(options.no_int_outputs && self.members(web).any(|e| integer_def(self.lir, e)))
             && self.fetch_fits(w, web, out)
     }
@@ -461,7 +498,9 @@ impl<'a> Outputs<'a> {
         let lir = self.lir;
         self.members(web).all(|member| {
             let d = lir.def[member as usize];
-            let Some(n) = lir.nodes.get(d as usize) else { return true };
+            let Some(n) = lir.nodes.get(d as usize) else {
+                return true;
+            };
             let What::Multi(_) = n.what else { return true };
             n.results().all(|(e, c)| {
                 let r = w.find(e);
@@ -494,7 +533,8 @@ fn integer_def(lir: &Lir, e: Ent) -> bool {
 /// single web) sees it, any word will do; otherwise all readers get the same: zero.
 pub fn settle_undefined(lir: &mut Lir, webs: &Webs) {
     let undefined = |r: Ref| matches!(r, Ref::Undef(_));
-    let in_block = |b: &LirBlock| b.moves.iter().any(|m| undefined(m.src)) || b.cond.is_some_and(undefined);
+    let in_block =
+        |b: &LirBlock| b.moves.iter().any(|m| undefined(m.src)) || b.cond.is_some_and(undefined);
     if !lir.opnds.iter().any(|o| undefined(o.r)) && !lir.blocks.iter().any(in_block) {
         return;
     }
@@ -530,7 +570,11 @@ pub fn settle_undefined(lir: &mut Lir, webs: &Webs) {
     // A node that reads one unknown word in two lanes must see it twice.
     let mut twice: Vec<usize> = Vec::new();
     for (i, n) in lir.nodes.iter().enumerate() {
-        let undefined = lir.words(n).iter().filter(|o| matches!(o.r, Ref::Undef(_))).count();
+        let undefined = lir
+            .words(n)
+            .iter()
+            .filter(|o| matches!(o.r, Ref::Undef(_)))
+            .count();
         if undefined > 1 {
             twice.push(i);
         }

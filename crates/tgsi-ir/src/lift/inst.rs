@@ -11,7 +11,13 @@ use crate::ir::*;
 fn is_resource(file: File) -> bool {
     matches!(
         file,
-        File::Samp | File::Image | File::Sview | File::Buffer | File::Memory | File::HwAtomic | File::Res
+        File::Samp
+            | File::Image
+            | File::Sview
+            | File::Buffer
+            | File::Memory
+            | File::HwAtomic
+            | File::Res
     )
 }
 
@@ -19,7 +25,11 @@ fn is_resource(file: File) -> bool {
 fn stays(inst: &Inst, k: usize) -> bool {
     use Opcode::*;
     is_resource(inst.srcs[k].reg.file)
-        || k == 0 && matches!(inst.op, InterpCentroid | InterpSample | InterpOffset | Fbfetch)
+        || k == 0
+            && matches!(
+                inst.op,
+                InterpCentroid | InterpSample | InterpOffset | Fbfetch
+            )
 }
 
 /// Whether source `k` has a modifier that its type does not know: what it does is the consumer's
@@ -37,12 +47,20 @@ fn odd_modifier(inst: &Inst, k: usize) -> bool {
 const MAX_OPERANDS: usize = 4;
 
 fn ref_index(i: Index) -> RefIndex {
-    RefIndex { base: i.base, relative: i.addr.is_some(), array: i.array }
+    RefIndex {
+        base: i.base,
+        relative: i.addr.is_some(),
+        array: i.array,
+    }
 }
 
 /// The reference of a register, without its address operands.
 pub fn reg_ref(reg: &Register) -> RegRef {
-    RegRef { file: reg.file, dim: reg.dim.map(ref_index), index: ref_index(reg.index) }
+    RegRef {
+        file: reg.file,
+        dim: reg.dim.map(ref_index),
+        index: ref_index(reg.index),
+    }
 }
 
 fn placeholder() -> Src {
@@ -61,10 +79,14 @@ impl Lifter<'_> {
         let insts = self.insts;
         let inst = &insts[at];
         let info = inst.op.info();
-        if inst.srcs.len() != info.srcs as usize && !matches!(inst.op, Opcode::Emit | Opcode::Endprim)
+        if inst.srcs.len() != info.srcs as usize
+            && !matches!(inst.op, Opcode::Emit | Opcode::Endprim)
             || inst.dsts.len() != info.dsts as usize
         {
-            return Err(LiftError::Operand { at, what: "wrong operand count" });
+            return Err(LiftError::Operand {
+                at,
+                what: "wrong operand count",
+            });
         }
         // Modifiers that the operand's type does not have stay with the instruction as they are.
         let odd = (0..inst.srcs.len()).any(|k| odd_modifier(inst, k));
@@ -77,7 +99,13 @@ impl Lifter<'_> {
     }
 
     /// A channel of a register, without modifiers.
-    fn read(&mut self, at: usize, reg: &Register, chan: u8, out: &mut Body) -> Result<Value, LiftError> {
+    fn read(
+        &mut self,
+        at: usize,
+        reg: &Register,
+        chan: u8,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
         self.read_slot(at, reg, self.plan.slot(reg), chan, out)
     }
 
@@ -120,13 +148,21 @@ impl Lifter<'_> {
         chan: u8,
         out: &mut Body,
     ) -> Result<Value, LiftError> {
-        let Some(slot) = slot else { return self.read_other(at, reg, chan, out) };
-        let Some(leaf) = slot.checked_sub(self.plan.vars) else { return Ok(self.get(slot)) };
+        let Some(slot) = slot else {
+            return self.read_other(at, reg, chan, out);
+        };
+        let Some(leaf) = slot.checked_sub(self.plan.vars) else {
+            return Ok(self.get(slot));
+        };
         let v = match (reg.file, self.leaf_regs[leaf / 4]) {
             (File::Imm, _) | (_, None) => self.read_other(at, reg, chan, out)?,
-            (_, Some(id)) => {
-                self.func.intern(VOp::Reg(id, chan), false, false, Args::new(), self.hint(at, chan))
-            }
+            (_, Some(id)) => self.func.intern(
+                VOp::Reg(id, chan),
+                false,
+                false,
+                Args::new(),
+                self.hint(at, chan),
+            ),
         };
         if let VOp::Reg(id, _) = self.func.values[v].op {
             self.leaf_regs[leaf / 4] = Some(id);
@@ -136,16 +172,30 @@ impl Lifter<'_> {
     }
 
     /// A channel of a register that is no variable.
-    fn read_other(&mut self, at: usize, reg: &Register, chan: u8, out: &mut Body) -> Result<Value, LiftError> {
+    fn read_other(
+        &mut self,
+        at: usize,
+        reg: &Register,
+        chan: u8,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
         let hint = self.hint(at, chan);
         match reg.file {
             File::Imm if !reg.is_indirect() => {
-                let words = usize::try_from(reg.index.base).ok().and_then(|i| self.plan.imms.get(i));
-                let words = words.ok_or(LiftError::Operand { at, what: "undeclared immediate" })?;
+                let words = usize::try_from(reg.index.base)
+                    .ok()
+                    .and_then(|i| self.plan.imms.get(i));
+                let words = words.ok_or(LiftError::Operand {
+                    at,
+                    what: "undeclared immediate",
+                })?;
                 let w = words[chan as usize];
                 Ok(self.func.imm(w))
             }
-            File::Imm => Err(LiftError::Operand { at, what: "indexed immediate" }),
+            File::Imm => Err(LiftError::Operand {
+                at,
+                what: "indexed immediate",
+            }),
             // An indexed input stays where it is read: elsewhere its index may be out of range.
             File::In | File::Sv if reg.is_indirect() => {
                 let m = self.load(at, reg, out)?;
@@ -155,7 +205,9 @@ impl Lifter<'_> {
             File::In | File::Const | File::Sv => {
                 let id = self.func.reg(reg_ref(reg));
                 let args = self.addresses(at, reg, out)?;
-                Ok(self.func.intern(VOp::Reg(id, chan), false, false, args, hint))
+                Ok(self
+                    .func
+                    .intern(VOp::Reg(id, chan), false, false, args, hint))
             }
             File::Temp | File::Out => {
                 let m = self.load(at, reg, out)?;
@@ -163,7 +215,10 @@ impl Lifter<'_> {
                 Ok(self.func.intern(VOp::Proj(chan), false, false, args, hint))
             }
             File::Null => Ok(self.func.imm(0)),
-            _ => Err(LiftError::Operand { at, what: "operand of a file that holds no words" }),
+            _ => Err(LiftError::Operand {
+                at,
+                what: "operand of a file that holds no words",
+            }),
         }
     }
 
@@ -173,7 +228,12 @@ impl Lifter<'_> {
         if !reg.is_indirect() {
             return Ok(args);
         }
-        for a in reg.dim.and_then(|d| d.addr).into_iter().chain(reg.index.addr) {
+        for a in reg
+            .dim
+            .and_then(|d| d.addr)
+            .into_iter()
+            .chain(reg.index.addr)
+        {
             args.push(self.address(at, a, out)?);
         }
         Ok(args)
@@ -201,14 +261,22 @@ impl Lifter<'_> {
             sat: false,
             precise: false,
             dsts: SmallVec::new(),
-            srcs: SmallVec::from_slice(&[Src { reg: *reg, ..placeholder() }]),
+            srcs: SmallVec::from_slice(&[Src {
+                reg: *reg,
+                ..placeholder()
+            }]),
             target: None,
             offsets: SmallVec::new(),
             memory: None,
             label: None,
             span: self.insts[at].span,
         };
-        let m = Multi { inst, slots, kind: MultiKind::Load, results: 0xf };
+        let m = Multi {
+            inst,
+            slots,
+            kind: MultiKind::Load,
+            results: 0xf,
+        };
         let v = self.emit(at, m, args, out);
         self.loads.push((*reg, v));
         Ok(v)
@@ -219,7 +287,9 @@ impl Lifter<'_> {
         let kind = m.kind;
         let precise = m.inst.precise;
         let id = self.func.multi(m);
-        let v = self.func.intern(VOp::Multi(id), precise, false, args, self.hint(at, 0));
+        let v = self
+            .func
+            .intern(VOp::Multi(id), precise, false, args, self.hint(at, 0));
         if kind != MultiKind::Pure {
             out.items.push(Item::Effect(v));
         }
@@ -282,20 +352,45 @@ impl Lifter<'_> {
     }
 
     /// A word with the modifiers of its operand.
-    fn modified(&mut self, at: usize, src: &Src, v: Value, chan: u8, ty: Ty) -> Result<Value, LiftError> {
+    fn modified(
+        &mut self,
+        at: usize,
+        src: &Src,
+        v: Value,
+        chan: u8,
+        ty: Ty,
+    ) -> Result<Value, LiftError> {
         let hint = self.hint(at, chan);
         if ty.is_wide() || src.abs && !ty.is_float_modifier() {
-            return Err(LiftError::Operand { at, what: "modifier on an operand type that has none" });
+            return Err(LiftError::Operand {
+                at,
+                what: "modifier on an operand type that has none",
+            });
         }
         if !ty.is_float_modifier() {
             return Ok(self.func.modifier(VOp::INeg, v, hint));
         }
-        let v = if src.abs { self.func.modifier(VOp::Abs, v, hint) } else { v };
-        Ok(if src.neg { self.func.modifier(VOp::Neg, v, hint) } else { v })
+        let v = if src.abs {
+            self.func.modifier(VOp::Abs, v, hint)
+        } else {
+            v
+        };
+        Ok(if src.neg {
+            self.func.modifier(VOp::Neg, v, hint)
+        } else {
+            v
+        })
     }
 
     /// The pair of an operand: channels `2 * p` and `2 * p + 1`.
-    fn pair(&mut self, at: usize, src: &Src, p: u8, ty: Ty, out: &mut Body) -> Result<Value, LiftError> {
+    fn pair(
+        &mut self,
+        at: usize,
+        src: &Src,
+        p: u8,
+        ty: Ty,
+        out: &mut Body,
+    ) -> Result<Value, LiftError> {
         let lo = self.word(at, src, 2 * p, ty, out)?;
         let hi = self.word(at, src, 2 * p + 1, ty, out)?;
         let hint = self.hint(at, 2 * p);
@@ -304,7 +399,11 @@ impl Lifter<'_> {
 
     #[inline]
     fn saturate(&mut self, inst: &Inst, v: Value, hint: LaneHint) -> Value {
-        if inst.sat { self.func.modifier(VOp::Sat, v, hint) } else { v }
+        if inst.sat {
+            self.func.modifier(VOp::Sat, v, hint)
+        } else {
+            v
+        }
     }
 
     fn comp(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
@@ -372,7 +471,8 @@ impl Lifter<'_> {
                 self.unit(inst, args, hint)
             } else {
                 let args = Args::from_buf_and_len(args, count);
-                self.func.intern(VOp::Alu(inst.op), inst.precise, false, args, hint)
+                self.func
+                    .intern(VOp::Alu(inst.op), inst.precise, false, args, hint)
             };
             results[len] = (c, self.saturate(inst, v, hint));
             len += 1;
@@ -386,7 +486,12 @@ impl Lifter<'_> {
             return self.func.modifier(VOp::Abs, args[0], hint);
         }
         let b = self.func.modifier(VOp::Neg, args[1], hint);
-        self.func.alu(Opcode::Add, inst.precise, SmallVec::from_slice(&[args[0], b]), hint)
+        self.func.alu(
+            Opcode::Add,
+            inst.precise,
+            SmallVec::from_slice(&[args[0], b]),
+            hint,
+        )
     }
 
     fn scalar(&mut self, at: usize, inst: &Inst, out: &mut Body) -> Result<(), LiftError> {
@@ -445,8 +550,16 @@ impl Lifter<'_> {
                 continue;
             }
             let odd = odd_modifier(inst, k);
-            m.inst.srcs[k] = Src { abs: odd && src.abs, neg: odd && src.neg, ..placeholder() };
-            let src = &Src { abs: !odd && src.abs, neg: !odd && src.neg, ..*src };
+            m.inst.srcs[k] = Src {
+                abs: odd && src.abs,
+                neg: odd && src.neg,
+                ..placeholder()
+            };
+            let src = &Src {
+                abs: !odd && src.abs,
+                neg: !odd && src.neg,
+                ..*src
+            };
             let mask = src_mask(inst, k, full);
             let slot = self.plan.slot(&src.reg);
             for c in (0..4).filter(|c| mask >> c & 1 != 0) {
@@ -457,7 +570,10 @@ impl Lifter<'_> {
         }
         for (k, o) in inst.offsets.iter().enumerate() {
             if o.reg.is_indirect() {
-                return Err(LiftError::Operand { at, what: "relative texel offset" });
+                return Err(LiftError::Operand {
+                    at,
+                    what: "relative texel offset",
+                });
             }
             for c in 0..3 {
                 let v = self.read(at, &o.reg, o.swizzle[c as usize] & 3, out)?;
@@ -489,7 +605,11 @@ impl Lifter<'_> {
             for c in (0..4u8).filter(|c| d.mask >> c & 1 != 0) {
                 let hint = self.hint(at, c);
                 let proj = VOp::Proj(c + 4 * k as u8);
-                results.push((c, self.func.intern(proj, false, false, SmallVec::from_slice(&[v]), hint)));
+                results.push((
+                    c,
+                    self.func
+                        .intern(proj, false, false, SmallVec::from_slice(&[v]), hint),
+                ));
             }
             self.assign(at, d, &results, out)?;
         }
@@ -497,7 +617,13 @@ impl Lifter<'_> {
     }
 
     /// Writes results to a destination: the environment, or a store.
-    fn assign(&mut self, at: usize, dst: &Dst, results: &[(u8, Value)], out: &mut Body) -> Result<(), LiftError> {
+    fn assign(
+        &mut self,
+        at: usize,
+        dst: &Dst,
+        results: &[(u8, Value)],
+        out: &mut Body,
+    ) -> Result<(), LiftError> {
         if let Some(var) = self.plan.var(&dst.reg) {
             for &(c, v) in results {
                 self.set(var + c as usize, v);
@@ -507,7 +633,12 @@ impl Lifter<'_> {
         match dst.reg.file {
             File::Null => return Ok(()),
             File::Temp | File::Out => {}
-            _ => return Err(LiftError::Operand { at, what: "destination of a file that cannot be written" }),
+            _ => {
+                return Err(LiftError::Operand {
+                    at,
+                    what: "destination of a file that cannot be written",
+                });
+            }
         }
         if results.is_empty() {
             return Ok(());
@@ -527,7 +658,11 @@ impl Lifter<'_> {
             op: Opcode::Mov,
             sat: false,
             precise: self.insts[at].precise,
-            dsts: SmallVec::from_slice(&[Dst { reg: dst.reg, mask, span: dst.span }]),
+            dsts: SmallVec::from_slice(&[Dst {
+                reg: dst.reg,
+                mask,
+                span: dst.span,
+            }]),
             srcs: SmallVec::from_slice(&[placeholder()]),
             target: None,
             offsets: SmallVec::new(),
@@ -535,7 +670,17 @@ impl Lifter<'_> {
             label: None,
             span: self.insts[at].span,
         };
-        self.emit(at, Multi { inst, slots, kind: MultiKind::Store, results: 0 }, args, out);
+        self.emit(
+            at,
+            Multi {
+                inst,
+                slots,
+                kind: MultiKind::Store,
+                results: 0,
+            },
+            args,
+            out,
+        );
         Ok(())
     }
 }

@@ -33,7 +33,10 @@ pub(super) fn header(
         temp_decls.push(Item::Decl(d));
     }
     if temps > used {
-        let d = Decl { local: local.unwrap_or(false), ..plain(File::Temp, used as i32, temps as i32 - 1) };
+        let d = Decl {
+            local: local.unwrap_or(false),
+            ..plain(File::Temp, used as i32, temps as i32 - 1)
+        };
         temp_decls.push(Item::Decl(d));
     }
     let mut out: Vec<Item> = Vec::with_capacity(input.header.len());
@@ -42,7 +45,9 @@ pub(super) fn header(
     let mut address_seen = false;
     for item in &input.header {
         match item {
-            Item::Decl(d) if d.file == File::Temp => out.extend(temp_decls.take().into_iter().flatten()),
+            Item::Decl(d) if d.file == File::Temp => {
+                out.extend(temp_decls.take().into_iter().flatten())
+            }
             Item::Decl(d) if d.file == File::Addr => {
                 if let Some(last) = addresses
                     && !std::mem::replace(&mut address_seen, true)

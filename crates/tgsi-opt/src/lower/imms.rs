@@ -27,7 +27,10 @@ pub(super) struct Packed {
 /// that has most of their words already and room for the rest.
 pub(super) fn pack(requests: &[Request]) -> Packed {
     if requests.is_empty() {
-        return Packed { imms: Vec::new(), found: Vec::new() };
+        return Packed {
+            imms: Vec::new(),
+            found: Vec::new(),
+        };
     }
     let mut needs: Vec<Words> = Vec::with_capacity(requests.len());
     for q in requests {
@@ -70,7 +73,11 @@ pub(super) fn pack(requests: &[Request]) -> Packed {
         home[i] = r;
     }
     let imms: Vec<[u32; 4]> = regs.iter().map(|r| r.words).collect();
-    let found = requests.iter().zip(&home).map(|(q, &r)| (r, swizzle(q, &imms[r]))).collect();
+    let found = requests
+        .iter()
+        .zip(&home)
+        .map(|(q, &r)| (r, swizzle(q, &imms[r])))
+        .collect();
     Packed { imms, found }
 }
 
@@ -148,7 +155,10 @@ fn missing(have: &[u32], words: &[u32], pairs: bool) -> usize {
     if pairs {
         // A pair joins only at an even place.
         let odd = have.len() % 2;
-        let new = words.chunks(2).filter(|w| pair_at(have, w).is_none()).count();
+        let new = words
+            .chunks(2)
+            .filter(|w| pair_at(have, w).is_none())
+            .count();
         return if new == 0 { 0 } else { 2 * new + 4 * odd };
     }
     words.iter().filter(|w| !have.contains(w)).count()
@@ -169,7 +179,11 @@ fn swizzle(q: &Request, imm: &[u32; 4]) -> [u8; 4] {
         for c in 0..4 {
             if let Some(w) = q.words[c] {
                 // The word's own channel if it stands there: the swizzle reads plainer.
-                let own = if imm[c] == w { Some(c) } else { imm.iter().position(|&x| x == w) };
+                let own = if imm[c] == w {
+                    Some(c)
+                } else {
+                    imm.iter().position(|&x| x == w)
+                };
                 out[c] = own.unwrap_or(0) as u8;
             }
         }
@@ -185,7 +199,17 @@ pub(super) fn typed(words: [u32; 4], input: &Program) -> Imm {
         Item::Imm(m) if m.words == words => Some(m.ty),
         _ => None,
     });
-    let plain = words.iter().all(|&w| w == 0 || f32::from_bits(w).is_normal());
-    let new = if input.version.is_some() && plain { ImmType::Flt32 } else { ImmType::Uint32 };
-    Imm { ty: same.unwrap_or(new), words, span: Default::default() }
+    let plain = words
+        .iter()
+        .all(|&w| w == 0 || f32::from_bits(w).is_normal());
+    let new = if input.version.is_some() && plain {
+        ImmType::Flt32
+    } else {
+        ImmType::Uint32
+    };
+    Imm {
+        ty: same.unwrap_or(new),
+        words,
+        span: Default::default(),
+    }
 }

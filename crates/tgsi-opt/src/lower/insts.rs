@@ -54,7 +54,12 @@ struct Reading {
 impl Reading {
     const NOTHING: Reading = Reading {
         lead: 4,
-        first: Opnd { r: Ref::Undef(0), neg: false, abs: false, pos: 0 },
+        first: Opnd {
+            r: Ref::Undef(0),
+            neg: false,
+            abs: false,
+            pos: 0,
+        },
         place: Place::NONE,
         torn: false,
         swizzle: [u8::MAX; 4],
@@ -116,7 +121,11 @@ impl SourceSeats {
 
     /// The first of the two words of a 64-bit operand.
     fn wide(&self, chan: u8) -> u8 {
-        if self.packed && !self.wide_dst { 0 } else { chan & 2 }
+        if self.packed && !self.wide_dst {
+            0
+        } else {
+            chan & 2
+        }
     }
 
     /// The word of a 32-bit operand.
@@ -171,7 +180,13 @@ impl Lowering<'_> {
         Ok(Program {
             stage: self.input.stage,
             version: self.input.version,
-            header: header::header(self.input, self.assignment.temps, &arrays, p.addresses, imms),
+            header: header::header(
+                self.input,
+                self.assignment.temps,
+                &arrays,
+                p.addresses,
+                imms,
+            ),
             insts: p.insts,
         })
     }
@@ -211,7 +226,11 @@ impl Printer<'_> {
                 }
             }
         }
-        packed.imms.into_iter().map(|w| typed(w, self.l.input)).collect()
+        packed
+            .imms
+            .into_iter()
+            .map(|w| typed(w, self.l.input))
+            .collect()
     }
 
     fn line(&mut self, at: usize) -> Result<(), LowerError> {
@@ -238,7 +257,9 @@ impl Printer<'_> {
     /// The registers of the addresses that the load of an address at line `at` itself needs: the
     /// lines before it loaded them.
     fn held(&self, address: Address, at: usize) -> SmallVec<[(Address, u8); 1]> {
-        let Ref::Ext(x, _) = address.r else { return SmallVec::new() };
+        let Ref::Ext(x, _) = address.r else {
+            return SmallVec::new();
+        };
         let before = &self.l.lines.lines[..at];
         let find = |wanted: &Address| {
             let reg = before.iter().rev().find_map(|l| match l {
@@ -247,10 +268,19 @@ impl Printer<'_> {
             })?;
             Some((*wanted, reg))
         };
-        self.l.p.lir.exts[x as usize].addrs.iter().filter_map(find).collect()
+        self.l.p.lir.exts[x as usize]
+            .addrs
+            .iter()
+            .filter_map(find)
+            .collect()
     }
 
-    fn flow(&mut self, step: Step, cond: Option<Ref>, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+    fn flow(
+        &mut self,
+        step: Step,
+        cond: Option<Ref>,
+        regs: &[(Address, u8)],
+    ) -> Result<(), LowerError> {
         let op = match step {
             Step::If { bits: true } => Opcode::Uif,
             Step::If { bits: false } => Opcode::If,
@@ -271,7 +301,14 @@ impl Printer<'_> {
         match step {
             Step::If { .. } | Step::Switch | Step::Case(_) => {
                 let r = cond.ok_or(LowerError::Operand("branch without a condition"))?;
-                self.word(if matches!(r, Ref::Undef(_)) { Ref::Imm(0) } else { r }, regs)
+                self.word(
+                    if matches!(r, Ref::Undef(_)) {
+                        Ref::Imm(0)
+                    } else {
+                        r
+                    },
+                    regs,
+                )
             }
             _ => Ok(()),
         }
@@ -280,15 +317,33 @@ impl Printer<'_> {
     /// Adds a source of one word to the last instruction.
     fn word(&mut self, r: Ref, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let mut reading = Reading::NOTHING;
-        reading.add(self, 0, &Opnd { r, neg: false, abs: false, pos: 0 });
+        reading.add(
+            self,
+            0,
+            &Opnd {
+                r,
+                neg: false,
+                abs: false,
+                pos: 0,
+            },
+        );
         self.source(reading, false, regs)
     }
 
     /// Adds a source to the last instruction.
     #[inline]
-    fn source(&mut self, reading: Reading, pairs: bool, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+    fn source(
+        &mut self,
+        reading: Reading,
+        pairs: bool,
+        regs: &[(Address, u8)],
+    ) -> Result<(), LowerError> {
         let src = self.operand(reading, pairs, regs, None)?;
-        self.insts.last_mut().expect("an instruction is open").srcs.push(src);
+        self.insts
+            .last_mut()
+            .expect("an instruction is open")
+            .srcs
+            .push(src);
         Ok(())
     }
 
@@ -301,7 +356,9 @@ impl Printer<'_> {
         regs: &[(Address, u8)],
         offset: Option<usize>,
     ) -> Result<Src, LowerError> {
-        let Reading { first, mut swizzle, .. } = reading;
+        let Reading {
+            first, mut swizzle, ..
+        } = reading;
         let reg = match first.r {
             Ref::Imm(_) | Ref::Undef(_) => {
                 self.request(&reading, pairs, offset);
@@ -309,25 +366,42 @@ impl Printer<'_> {
                 Register::direct(File::Imm, 0)
             }
             Ref::Ext(x, _) => self.ext(x, regs)?,
-            Ref::Ent(_) if reading.torn => return Err(LowerError::Operand("one operand in two registers")),
+            Ref::Ent(_) if reading.torn => {
+                return Err(LowerError::Operand("one operand in two registers"));
+            }
             Ref::Ent(_) => reading.place.register().ok_or(NO_PLACE)?,
         };
         fill(&mut swizzle, pairs);
-        Ok(Src { reg, swizzle, abs: first.abs, neg: first.neg, span: Default::default() })
+        Ok(Src {
+            reg,
+            swizzle,
+            abs: first.abs,
+            neg: first.neg,
+            span: Default::default(),
+        })
     }
 
     /// Asks for the immediates of an operand of the last instruction.
     fn request(&mut self, reading: &Reading, pairs: bool, offset: Option<usize>) {
         let at = self.insts.len() - 1;
         let source = offset.unwrap_or(self.insts[at].srcs.len());
-        let undefined = if pairs || reading.lead == 4 { reading.undefined } else { 0 };
+        let undefined = if pairs || reading.lead == 4 {
+            reading.undefined
+        } else {
+            0
+        };
         let mut words = [None; 4];
         for (c, word) in words.iter_mut().enumerate() {
             if (reading.imms | undefined) >> c & 1 != 0 {
                 *word = Some(reading.words[c]);
             }
         }
-        self.requests.push(Request { inst: at, source, words, pairs });
+        self.requests.push(Request {
+            inst: at,
+            source,
+            words,
+            pairs,
+        });
     }
 
     #[inline]
@@ -350,13 +424,27 @@ impl Printer<'_> {
         let mut addrs = addrs.iter();
         let mut index = |i: tgsi_ir::RefIndex| -> Result<Index, LowerError> {
             let addr = if i.relative {
-                let a = addrs.next().ok_or(LowerError::Operand("an address is missing"))?;
-                let r = regs.iter().find(|x| x.0 == *a).ok_or(LowerError::Addresses)?.1;
-                Some(AddrReg { file: File::Addr, index: i32::from(r), comp: 0 })
+                let a = addrs
+                    .next()
+                    .ok_or(LowerError::Operand("an address is missing"))?;
+                let r = regs
+                    .iter()
+                    .find(|x| x.0 == *a)
+                    .ok_or(LowerError::Addresses)?
+                    .1;
+                Some(AddrReg {
+                    file: File::Addr,
+                    index: i32::from(r),
+                    comp: 0,
+                })
             } else {
                 None
             };
-            Ok(Index { base: i.base, addr, array: i.array })
+            Ok(Index {
+                base: i.base,
+                addr,
+                array: i.array,
+            })
         };
         let dim = reg.dim.map(&mut index).transpose()?;
         let mut inner = index(reg.index)?;
@@ -369,9 +457,14 @@ impl Printer<'_> {
                 }
             });
             let k = array.ok_or(LowerError::Operand("a temporary outside its array"))?;
-            inner.base = reg.index.base - self.l.f.arrays[k].0 + self.l.assignment.array_base[k] as i32;
+            inner.base =
+                reg.index.base - self.l.f.arrays[k].0 + self.l.assignment.array_base[k] as i32;
         }
-        Ok(Register { file: reg.file, dim, index: inner })
+        Ok(Register {
+            file: reg.file,
+            dim,
+            index: inner,
+        })
     }
 
     fn pack(&mut self, q: PackId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
@@ -380,7 +473,9 @@ impl Printer<'_> {
         match l.p.lir.nodes[pack.nodes[0] as usize].what {
             What::Alu(op) => self.alu(pack, op, regs),
             What::Multi(v) => {
-                let m = l.f.as_multi(v).ok_or(LowerError::Operand("not an operation"))?;
+                let m =
+                    l.f.as_multi(v)
+                        .ok_or(LowerError::Operand("not an operation"))?;
                 match m.kind {
                     MultiKind::Store => self.store(pack.nodes[0], regs),
                     MultiKind::Load => self.load(pack.nodes[0], regs),
@@ -392,10 +487,17 @@ impl Printer<'_> {
 
     /// Where the results of a pack go: through its store, or to their register; with the write
     /// mask.
-    fn destination(&self, pack: &Pack, regs: &[(Address, u8)]) -> Result<(Register, u8), LowerError> {
+    fn destination(
+        &self,
+        pack: &Pack,
+        regs: &[(Address, u8)],
+    ) -> Result<(Register, u8), LowerError> {
         let p = self.l.p;
         if pack.store != NONE {
-            let mask = p.source(pack.store, 0).iter().fold(0, |m, o| m | 1 << o.pos);
+            let mask = p
+                .source(pack.store, 0)
+                .iter()
+                .fold(0, |m, o| m | 1 << o.pos);
             return Ok((self.memory(pack.store, regs)?, mask));
         }
         let mut reg = Place::NONE;
@@ -404,7 +506,9 @@ impl Printer<'_> {
             for e in p.lir.nodes[n as usize].dsts() {
                 let here = self.place(e);
                 if mask != 0 && !reg.same_register(here) {
-                    return Err(LowerError::Operand("results of one instruction in two registers"));
+                    return Err(LowerError::Operand(
+                        "results of one instruction in two registers",
+                    ));
                 }
                 reg = here;
                 mask |= 1 << here.chan;
@@ -422,16 +526,29 @@ impl Printer<'_> {
         if pack.store == NONE {
             return Ok(self.place(e).chan);
         }
-        let o = self.l.p.source(pack.store, 0).iter().find(|o| o.r == Ref::Ent(e));
-        o.map(|o| o.pos).ok_or(LowerError::Operand("a result that is not stored"))
+        let o = self
+            .l
+            .p
+            .source(pack.store, 0)
+            .iter()
+            .find(|o| o.r == Ref::Ent(e));
+        o.map(|o| o.pos)
+            .ok_or(LowerError::Operand("a result that is not stored"))
     }
 
     /// The destination of a store.
     fn memory(&self, store: NodeId, regs: &[(Address, u8)]) -> Result<Register, LowerError> {
         let node = &self.l.p.lir.nodes[store as usize];
-        let What::Multi(v) = node.what else { return Err(LowerError::Operand("not a store")) };
-        let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not a store"))?;
-        let addrs: SmallVec<[Address; 2]> = self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
+        let What::Multi(v) = node.what else {
+            return Err(LowerError::Operand("not a store"));
+        };
+        let m = self
+            .l
+            .f
+            .as_multi(v)
+            .ok_or(LowerError::Operand("not a store"))?;
+        let addrs: SmallVec<[Address; 2]> =
+            self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
         self.register(tgsi_ir::lift::reg_ref(&m.inst.dsts[0].reg), &addrs, regs)
     }
 
@@ -442,7 +559,11 @@ impl Printer<'_> {
         let mut inst = blank(op);
         inst.sat = first.sat;
         inst.precise = first.precise;
-        inst.dsts.push(Dst { reg, mask, span: Default::default() });
+        inst.dsts.push(Dst {
+            reg,
+            mask,
+            span: Default::default(),
+        });
         self.insts.push(inst);
         // Of each lane the channel and where its next source starts.
         let mut lanes: SmallVec<[(u8, &Node, usize); 4]> = SmallVec::new();
@@ -483,9 +604,18 @@ impl Printer<'_> {
         let reg = self.memory(n, regs)?;
         let mut inst = blank(Opcode::Mov);
         let reading = self.positions(n, 0);
-        let mask = self.l.p.source(n, 0).iter().fold(0, |m, o| m | 1 << (o.pos & 3));
+        let mask = self
+            .l
+            .p
+            .source(n, 0)
+            .iter()
+            .fold(0, |m, o| m | 1 << (o.pos & 3));
         inst.precise = self.l.p.lir.nodes[n as usize].precise;
-        inst.dsts.push(Dst { reg, mask, span: Default::default() });
+        inst.dsts.push(Dst {
+            reg,
+            mask,
+            span: Default::default(),
+        });
         self.insts.push(inst);
         self.source(reading, false, regs)
     }
@@ -493,9 +623,16 @@ impl Printer<'_> {
     fn load(&mut self, n: NodeId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let p = self.l.p;
         let node = &p.lir.nodes[n as usize];
-        let What::Multi(v) = node.what else { return Err(LowerError::Operand("not a load")) };
-        let m = self.l.f.as_multi(v).ok_or(LowerError::Operand("not a load"))?;
-        let addrs: SmallVec<[Address; 2]> = self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
+        let What::Multi(v) = node.what else {
+            return Err(LowerError::Operand("not a load"));
+        };
+        let m = self
+            .l
+            .f
+            .as_multi(v)
+            .ok_or(LowerError::Operand("not a load"))?;
+        let addrs: SmallVec<[Address; 2]> =
+            self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
         let reg = self.register(tgsi_ir::lift::reg_ref(&m.inst.srcs[0].reg), &addrs, regs)?;
         let mut inst = blank(Opcode::Mov);
         let mut swizzle = [u8::MAX; 4];
@@ -506,10 +643,22 @@ impl Printer<'_> {
             mask |= 1 << dst.chan;
             swizzle[usize::from(dst.chan & 3)] = c;
         }
-        let dst = dst.register().ok_or(LowerError::Operand("a load without a result"))?;
+        let dst = dst
+            .register()
+            .ok_or(LowerError::Operand("a load without a result"))?;
         fill(&mut swizzle, false);
-        inst.dsts.push(Dst { reg: dst, mask, span: Default::default() });
-        inst.srcs.push(Src { reg, swizzle, abs: false, neg: false, span: Default::default() });
+        inst.dsts.push(Dst {
+            reg: dst,
+            mask,
+            span: Default::default(),
+        });
+        inst.srcs.push(Src {
+            reg,
+            swizzle,
+            abs: false,
+            neg: false,
+            span: Default::default(),
+        });
         self.insts.push(inst);
         Ok(())
     }
@@ -535,8 +684,17 @@ impl Printer<'_> {
         inst.offsets = SmallVec::from_slice(&like.offsets);
         inst.memory.clone_from(&like.memory);
         let info = like.op.info();
-        if like.dsts.first().is_some_and(|d| tgsi::usage::is_resource(d.reg.file)) {
-            inst.dsts[0].reg = self.resource(&like.dsts[0].reg, node, [Slot::DstDim, Slot::DstIndex], regs)?;
+        if like
+            .dsts
+            .first()
+            .is_some_and(|d| tgsi::usage::is_resource(d.reg.file))
+        {
+            inst.dsts[0].reg = self.resource(
+                &like.dsts[0].reg,
+                node,
+                [Slot::DstDim, Slot::DstIndex],
+                regs,
+            )?;
         } else if !like.dsts.is_empty() {
             self.results(pack, &mut inst, regs)?;
         }
@@ -545,7 +703,11 @@ impl Printer<'_> {
             if template.reg.file != File::Null {
                 let slots = [Slot::SrcDim(k as u8), Slot::SrcIndex(k as u8)];
                 let reg = self.resource(&template.reg, node, slots, regs)?;
-                self.insts.last_mut().expect("pushed above").srcs.push(Src { reg, ..*template });
+                self.insts
+                    .last_mut()
+                    .expect("pushed above")
+                    .srcs
+                    .push(Src { reg, ..*template });
                 continue;
             }
             let wide = info.src_ty.get(k).is_some_and(|t| t.is_wide());
@@ -556,7 +718,11 @@ impl Printer<'_> {
                 continue;
             }
             self.source(reading, wide, regs)?;
-            let src = self.insts.last_mut().and_then(|i| i.srcs.last_mut()).expect("pushed above");
+            let src = self
+                .insts
+                .last_mut()
+                .and_then(|i| i.srcs.last_mut())
+                .expect("pushed above");
             src.abs |= template.abs;
             src.neg ^= template.neg;
         }
@@ -591,7 +757,12 @@ impl Printer<'_> {
     }
 
     /// Registers and masks of the destinations of a whole instruction.
-    fn results(&self, pack: &Pack, inst: &mut Inst, regs: &[(Address, u8)]) -> Result<(), LowerError> {
+    fn results(
+        &self,
+        pack: &Pack,
+        inst: &mut Inst,
+        regs: &[(Address, u8)],
+    ) -> Result<(), LowerError> {
         let node = &self.l.p.lir.nodes[pack.nodes[0] as usize];
         if pack.store != NONE {
             inst.dsts[0].reg = self.memory(pack.store, regs)?;
@@ -612,7 +783,9 @@ impl Printer<'_> {
                 reg = here;
                 mask |= 1 << here.chan;
             }
-            d.reg = reg.register().ok_or(LowerError::Operand("a destination without a register"))?;
+            d.reg = reg
+                .register()
+                .ok_or(LowerError::Operand("a destination without a register"))?;
             d.mask = mask;
         }
         Ok(())

@@ -34,8 +34,17 @@ pub(super) struct Lines {
 impl Lines {
     /// Blocks as spans of points; flow instructions belong to the block before them.
     pub(super) fn spans(&self) -> Vec<(u32, u32)> {
-        let ends = self.starts.iter().skip(1).copied().chain([self.lines.len() as u32 + 1]);
-        self.starts.iter().zip(ends).map(|(start, end)| (2 * start, 2 * end)).collect()
+        let ends = self
+            .starts
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([self.lines.len() as u32 + 1]);
+        self.starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| (2 * start, 2 * end))
+            .collect()
     }
 
     /// Whether a line prints nothing: an empty second arm needs no ELSE.
@@ -84,7 +93,8 @@ impl Writer<'_> {
         let packs: usize = order.iter().map(Vec::len).sum();
         let mut run = Run {
             w: self,
-            addressed: !self.p.lir.addrs.is_empty() || self.p.lir.exts.iter().any(|x| !x.addrs.is_empty()),
+            addressed: !self.p.lir.addrs.is_empty()
+                || self.p.lir.exts.iter().any(|x| !x.addrs.is_empty()),
             out: Lines {
                 lines: Vec::with_capacity(packs + self.layout.script.len()),
                 starts: Vec::with_capacity(order.len()),
@@ -111,9 +121,10 @@ impl Writer<'_> {
 
     fn names_resource(&self, node: &Node) -> bool {
         match node.what {
-            What::Multi(v) => {
-                self.f.as_multi(v).is_some_and(|m| !matches!(m.kind, MultiKind::Load | MultiKind::Store))
-            }
+            What::Multi(v) => self
+                .f
+                .as_multi(v)
+                .is_some_and(|m| !matches!(m.kind, MultiKind::Load | MultiKind::Store)),
             What::Alu(_) => false,
         }
     }
@@ -220,10 +231,16 @@ impl Run<'_> {
         for &n in pack.nodes.iter().chain(stored) {
             let node = &lir.nodes[n as usize];
             // What a store writes comes from the pack itself.
-            let words = if n == pack.store { &[] } else { lir.words(node) };
+            let words = if n == pack.store {
+                &[]
+            } else {
+                lir.words(node)
+            };
             for o in words {
                 if let Ref::Ext(x, _) = o.r {
-                    let dim = ext_reg(self.w.f, self.w.p, x).dim.is_some_and(|d| d.relative);
+                    let dim = ext_reg(self.w.f, self.w.p, x)
+                        .dim
+                        .is_some_and(|d| d.relative);
                     for (i, a) in lir.exts[x as usize].addrs.iter().enumerate() {
                         want(*a, if dim && i == 0 { 1 } else { 0 });
                     }
@@ -281,8 +298,14 @@ impl Run<'_> {
             // Least recently used; the customary register among equals.
             let all = (0..self.w.address_count).filter(|&r| free(r));
             let state = &self.state;
-            all.min_by_key(|&r| (state.held[r as usize].map_or(0, |_| state.used[r as usize]), r != wished, r))
-                .ok_or(LowerError::Addresses)?
+            all.min_by_key(|&r| {
+                (
+                    state.held[r as usize].map_or(0, |_| state.used[r as usize]),
+                    r != wished,
+                    r,
+                )
+            })
+            .ok_or(LowerError::Addresses)?
         };
         self.state.held[r as usize] = Some(a);
         self.state.used[r as usize] = now;

@@ -39,8 +39,15 @@ impl<'a> Problem<'a> {
         lines: &Lines,
         separate_precise: bool,
     ) -> Problem<'a> {
-        let live = lives(p, lines).ranges(&Blocks { layout, spans: &lines.spans() });
-        let precise = if separate_precise { precise_webs(p) } else { Vec::new() };
+        let live = lives(p, lines).ranges(&Blocks {
+            layout,
+            spans: &lines.spans(),
+        });
+        let precise = if separate_precise {
+            precise_webs(p)
+        } else {
+            Vec::new()
+        };
         let mut seats = Vec::with_capacity(lines.lines.len());
         for e in 0..p.lir.ents {
             let class = &p.classes[e as usize];
@@ -55,14 +62,32 @@ impl<'a> Problem<'a> {
             }
         }
         let len = |a: &(i32, i32, u32)| (a.1 - a.0 + 1) as u32;
-        let arrays = f.arrays.iter().enumerate().map(|(i, a)| Array { len: len(a), id: i as u32 }).collect();
-        Problem { p, live, seats, arrays }
+        let arrays = f
+            .arrays
+            .iter()
+            .enumerate()
+            .map(|(i, a)| Array {
+                len: len(a),
+                id: i as u32,
+            })
+            .collect();
+        Problem {
+            p,
+            live,
+            seats,
+            arrays,
+        }
     }
 
     /// The virtual registers as the allocator wants them.
     pub(super) fn regs(&self) -> impl ExactSizeIterator<Item = Reg<'_>> {
         self.seats.iter().map(|s| {
-            let mut reg = Reg { width: s.count, precise: s.precise, pair: s.pair, ..Reg::default() };
+            let mut reg = Reg {
+                width: s.count,
+                precise: s.precise,
+                pair: s.pair,
+                ..Reg::default()
+            };
             for (lane, &w) in s.webs().iter().enumerate() {
                 reg.live[lane] = self.live_of(w);
                 reg.pinned[lane] = self.p.webs.pin[w as usize];
@@ -77,7 +102,9 @@ impl<'a> Problem<'a> {
         let own = self.live.of(web);
         if own.is_empty() {
             // Half of a pair that nothing touches lives as long as the other half.
-            return self.live.of(self.p.webs.find(self.p.webs.partner[web as usize]));
+            return self
+                .live
+                .of(self.p.webs.find(self.p.webs.partner[web as usize]));
         }
         own
     }
@@ -88,7 +115,11 @@ fn lives(p: &Packing, lines: &Lines) -> Lives {
     let mut lives = Lives::new(p.lir.ents as usize);
     let mut block = 0;
     for (i, line) in lines.lines.iter().enumerate() {
-        while lines.starts.get(block + 1).is_some_and(|&s| s as usize <= i) {
+        while lines
+            .starts
+            .get(block + 1)
+            .is_some_and(|&s| s as usize <= i)
+        {
             block += 1;
         }
         line_lives(p, line, block as u32, 2 * i as u32 + 1, &mut lives);
@@ -101,7 +132,8 @@ fn lives(p: &Packing, lines: &Lines) -> Lives {
 fn line_lives(p: &Packing, line: &Line, block: u32, at: u32, lives: &mut Lives) {
     match line {
         Line::Load { address, .. } => {
-            p.lir.ref_reads(address.r, &mut |e| lives.read(p.webs.find(e), block, at));
+            p.lir
+                .ref_reads(address.r, &mut |e| lives.read(p.webs.find(e), block, at));
         }
         // Addresses are read by the loads.
         Line::Flow(_, Some(Ref::Ent(e)), _) => lives.read(p.webs.find(*e), block, at),
@@ -159,7 +191,12 @@ impl Seats {
 
 /// Puts the webs of a class in order, 64-bit pairs first; nothing if none of them is live.
 fn seat(p: &Packing, webs: &[Ent], ranges: &Ranges) -> Option<Seats> {
-    let mut out = Seats { webs: [NONE; 4], count: 0, pair: 0, precise: false };
+    let mut out = Seats {
+        webs: [NONE; 4],
+        count: 0,
+        pair: 0,
+        precise: false,
+    };
     let live = |w: u32| !ranges.of(w).is_empty();
     let mut single = true;
     for &w in webs {
@@ -197,7 +234,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) const NONE: Place = Place { file: File::Null, chan: 0, index: 0 };
+    pub(super) const NONE: Place = Place {
+        file: File::Null,
+        chan: 0,
+        index: 0,
+    };
 
     #[inline]
     pub(super) fn same_register(self, other: Place) -> bool {
@@ -216,13 +257,21 @@ pub(super) fn places(p: &Packing, seats: &[Seats], assignment: &Assignment) -> V
     let mut out = Vec::with_capacity(p.webs.out.len());
     for o in &p.webs.out {
         out.push(match *o {
-            Some((index, chan)) => Place { file: File::Out, chan, index },
+            Some((index, chan)) => Place {
+                file: File::Out,
+                chan,
+                index,
+            },
             None => Place::NONE,
         });
     }
     for (seats, placed) in seats.iter().zip(&assignment.place) {
         for (&w, &chan) in seats.webs().iter().zip(&placed.chans) {
-            out[w as usize] = Place { file: File::Temp, chan, index: placed.temp as i32 };
+            out[w as usize] = Place {
+                file: File::Temp,
+                chan,
+                index: placed.temp as i32,
+            };
         }
     }
     out

@@ -171,7 +171,11 @@ impl Packing {
             for &n in &block.nodes {
                 // Lanes that cannot be packed have keys of their own.
                 let inst = self.lir.nodes[n as usize].hint.inst;
-                let key = if self.packable(n) { (inst, self.key(n)) } else { (u32::MAX, u64::from(n)) };
+                let key = if self.packable(n) {
+                    (inst, self.key(n))
+                } else {
+                    (u32::MAX, u64::from(n))
+                };
                 let p = self.lane_pack(first, &keys, key, n);
                 self.pack_of[n as usize] = p;
                 if (p as usize) < self.packs.len() {
@@ -189,7 +193,8 @@ impl Packing {
                 });
             }
             // Edge copies stand behind everything.
-            let mut list: Vec<PackId> = Vec::with_capacity(self.packs.len() - first + self.blocks[b].len());
+            let mut list: Vec<PackId> =
+                Vec::with_capacity(self.packs.len() - first + self.blocks[b].len());
             list.extend(first as PackId..self.packs.len() as PackId);
             list.append(&mut self.blocks[b]);
             self.blocks[b] = list;

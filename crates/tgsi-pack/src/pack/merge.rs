@@ -68,7 +68,11 @@ impl Packing {
         let mut backward = false;
         for (i, &p) in packs.iter().enumerate() {
             let pack = &self.packs[p as usize];
-            for &n in pack.nodes.iter().chain((pack.store != NONE).then_some(&pack.store)) {
+            for &n in pack
+                .nodes
+                .iter()
+                .chain((pack.store != NONE).then_some(&pack.store))
+            {
                 for &q in &self.preds[n as usize] {
                     let j = r.index[self.pack_of[q as usize] as usize];
                     if j != u16::MAX && j as usize != i {
@@ -469,7 +473,10 @@ impl Packing {
         for p in 0..self.packs.len() as PackId {
             let pack = &self.packs[p as usize];
             let span = |n: &NodeId| self.lir.nodes[*n as usize].pos;
-            let (low, high) = (pack.nodes.iter().map(span).min(), pack.nodes.iter().map(span).max());
+            let (low, high) = (
+                pack.nodes.iter().map(span).min(),
+                pack.nodes.iter().map(span).max(),
+            );
             let together = 2 * pack.nodes.len() as u32;
             if pack.dead || pack.rigid || high.unwrap_or(0) - low.unwrap_or(0) < together {
                 continue;
