@@ -44,9 +44,22 @@ impl Rng {
     }
 }
 
+/// Infinities, a NaN, zeros, the ends of the integers, one.
+const APART: [u32; 8] = [
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0,
+    0x8000_0000,
+    0x7fff_ffff,
+    u32::MAX,
+    0x3f80_0000,
+];
+
 /// The unknown word of a register channel: for fill 0 zero, for 1 and 2 moderate floats
 /// of opposite signs, so that few tests on them come out alike, beyond that by turns
-/// any bits, small integers, floats of any size, and moderate floats.
+/// any bits or words that operations treat apart, small integers, floats of any size, and
+/// moderate floats.
 pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
     let h = hash(&[fill, place]);
     // Fills 1 and 2 differ in every sign.
@@ -61,6 +74,7 @@ pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
     match (fill, fill % 4) {
         (0, _) => 0,
         (1 | 2, _) | (_, 3) => float(126 + size % 6),
+        (_, 0) if size % 2 == 0 => APART[(size >> 1) as usize % APART.len()],
         (_, 0) => h as u32,
         (_, 1) => size % 8,
         _ => float(1 + size % 253),

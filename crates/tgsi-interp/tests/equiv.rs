@@ -87,6 +87,29 @@ fn nan_payloads_are_free_only_behind_float_operations() {
 }
 
 #[test]
+fn bits_of_two_nans_do_not_agree() {
+    // 0 * x and its double are zeros of one sign, or two NaNs.
+    let two = "MUL TEMP[0], IN[0], IMM[0].xxxx\nADD TEMP[1], TEMP[0], TEMP[0]\n";
+    let where_nan = "MUL TEMP[0], IN[0], IMM[0].xxxx\nFSNE TEMP[0], TEMP[0], TEMP[0]\n\
+        AND OUT[0], TEMP[0], IMM[1].yyyy";
+    same(&format!("{two}XOR OUT[0], TEMP[0], TEMP[1]"), where_nan);
+    differ(&format!("{two}XOR OUT[0], TEMP[0], TEMP[0]"), where_nan);
+}
+
+#[test]
+fn a_folded_nan_is_a_nan() {
+    let nan = "IMM[3] UINT32 {0, 2147483647, 2143289345, 0}\n";
+    same(
+        &format!("{nan}DABS OUT[0], IMM[3].xyxy"),
+        &format!("{nan}MOV OUT[0], IMM[3].xyxy"),
+    );
+    differ(
+        &format!("{nan}MOV OUT[0], IMM[3].xyxy"),
+        &format!("{nan}DABS OUT[0], IMM[3].xyxy"),
+    );
+}
+
+#[test]
 fn undefined_words_of_the_source_are_free_but_not_the_other_way() {
     same("MOV OUT[0].xy, IN[0]", "MOV OUT[0], IN[0]");
     same(
