@@ -298,18 +298,18 @@ impl Quad {
             let h = rng::hash(&[0x006e_616e, fill, u64::from(pc), chan as u64]);
             // All ones and no payload are words that integer operations treat apart.
             match h >> 61 {
-                0 => 0x803f_ffff,
-                1 => 0x003f_ffff,
+                0 => u32::MAX,
+                1 => 0x7fff_ffff,
                 2 => 0x8000_0000,
                 3 => 0,
-                _ => h as u32 & 0x803f_ffff,
+                _ => h as u32,
             }
         };
         if wide {
             for half in [0, 2] {
                 let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
                 if f64::from_bits(pair).is_nan() {
-                    words[half + 1] = any(half + 1) & 0x8007_ffff | 0x7ff8_0000;
+                    words[half + 1] = any(half + 1) | 0x7ff8_0000;
                     words[half] = any(half);
                     m.flags.free_nan = true;
                 }
