@@ -9,10 +9,10 @@ pub enum Level {
     O0,
     /// One round.
     O1,
-    /// Rounds until nothing changes, packing restarts.
+    /// Rounds until nothing changes.
     #[default]
     O2,
-    /// As `O2`, with more effort where there is any to spend.
+    /// As `O2`, with packing restarts, more orders and more allocations.
     O3,
 }
 

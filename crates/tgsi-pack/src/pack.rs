@@ -126,8 +126,8 @@ pub struct Packing {
     pub preds: Vec<SmallVec<[NodeId; 4]>>,
     /// Operands that read an indexed register, by block and register.
     indexed: FxHashMap<(u32, u32), u32>,
-    /// Copies of words that exist, by block: (block, word as a reference) to words.
-    copies: FxHashMap<(u32, Ref), SmallVec<[Ent; 1]>>,
+    /// Copies of words that exist, by block: (block, word with its modifiers) to words.
+    copies: FxHashMap<(u32, Opnd), SmallVec<[Ent; 1]>>,
 }
 
 /// Packs a program.

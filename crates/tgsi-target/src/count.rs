@@ -31,7 +31,7 @@ pub struct Counts {
     pub inputs: u32,
     /// Declared output registers.
     pub outputs: u32,
-    /// Texture indirections by the ARB model; 1 without any. See [`indirections`] for the other models.
+    /// Texture indirections by the ARB model; 1 without any. See [`crate::indirections`] for the other models.
     pub indirections: u32,
     /// Loops.
     pub loops: u32,

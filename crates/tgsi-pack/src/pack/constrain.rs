@@ -123,7 +123,7 @@ impl Packing {
         let nodes = self.packs[p as usize].nodes.clone();
         let words = self.slot(&self.packs[p as usize], 0);
         let mut hosts: SmallVec<[Option<u32>; 2]> = SmallVec::new();
-        hosts.extend(self.host(&words).map(Some));
+        hosts.extend(self.hosts(&words).into_iter().map(Some));
         hosts.push(None);
         for host in hosts {
             let mark = self.log.len();
@@ -590,34 +590,36 @@ impl Packing {
     fn gather(&mut self, n: NodeId, k: usize, pair: bool) {
         let node = self.lir.nodes[n as usize];
         let words: SmallVec<[Opnd; 8]> = self.source(n, k).iter().copied().collect();
-        // The register with most of the words receives the others.
-        let host = if pair { None } else { self.host(&words) };
+        // The register with most of the words receives the others, if it has room.
+        let hosts = if pair {
+            SmallVec::new()
+        } else {
+            self.hosts(&words)
+        };
         let site = Site { n, k, pair };
-        let done = host.is_some_and(|h| self.gather_into(&node, site, &words, Some(h), true))
+        let done = hosts
+            .iter()
+            .any(|&h| self.gather_into(&node, site, &words, Some(h), true))
             || self.gather_into(&node, site, &words, None, true)
             || self.gather_into(&node, site, &words, None, false);
         debug_assert!(done, "fresh words always fit");
     }
 
-    fn host(&self, words: &[Opnd]) -> Option<u32> {
-        let mut best: Option<(usize, u32)> = None;
-        for o in words {
-            if o.neg || o.abs {
-                continue;
-            }
+    /// The temporaries that hold some of the words, those with most of them first.
+    fn hosts(&self, words: &[Opnd]) -> SmallVec<[u32; 4]> {
+        let mut counts: SmallVec<[(usize, u32); 4]> = SmallVec::new();
+        for o in words.iter().filter(|o| !o.neg && !o.abs) {
             if let Home::Class(c) = self.home(o.r)
                 && self.classes[c as usize].kind == Kind::Temp
             {
-                let count = words
-                    .iter()
-                    .filter(|x| !x.neg && !x.abs && self.home(x.r) == Home::Class(c))
-                    .count();
-                if best.is_none_or(|b| count > b.0) {
-                    best = Some((count, c));
+                match counts.iter_mut().find(|x| x.1 == c) {
+                    Some(x) => x.0 += 1,
+                    None => counts.push((1, c)),
                 }
             }
         }
-        best.map(|b| b.1)
+        counts.sort_by_key(|x| std::cmp::Reverse(x.0));
+        counts.iter().map(|x| x.1).collect()
     }
 
     fn gather_into(
@@ -641,15 +643,15 @@ impl Packing {
             if !pair && (stays(self, o) || made.iter().any(same)) {
                 continue;
             }
-            let plain_word = !o.neg && !o.abs;
+            let word = Opnd { pos: 0, ..*o };
             // A copy made for another operand serves here too.
             let old = self
                 .copies
-                .get(&(node.block, o.r))
+                .get(&(node.block, word))
                 .cloned()
                 .unwrap_or_default();
             let mut reused = None;
-            if plain_word && !pair && reuse {
+            if !pair && reuse {
                 for e in old {
                     let c = self.class(e);
                     let earlier = self.lir.nodes[self.lir.def[e as usize] as usize].pos <= node.pos;
@@ -689,9 +691,8 @@ impl Packing {
             let id = self.add_node(mov, &[Opnd { pos: 0, ..o }]);
             self.lir.def[e as usize] = id;
             self.blocks[node.block as usize].push(self.pack_of[id as usize]);
-            if !o.neg && !o.abs {
-                self.copies.entry((node.block, o.r)).or_default().push(e);
-            }
+            let word = Opnd { pos: 0, ..o };
+            self.copies.entry((node.block, word)).or_default().push(e);
         }
         if pair {
             for w in made.chunks(2) {
