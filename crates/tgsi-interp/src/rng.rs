@@ -74,7 +74,7 @@ pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
     match (fill, fill % 4) {
         (0, _) => 0,
         (1 | 2, _) | (_, 3) => float(126 + size % 6),
-        (_, 0) if size % 2 == 0 => APART[(size >> 1) as usize % APART.len()],
+        (_, 0) if size.is_multiple_of(2) => APART[(size >> 1) as usize % APART.len()],
         (_, 0) => h as u32,
         (_, 1) => size % 8,
         _ => float(1 + size % 253),
