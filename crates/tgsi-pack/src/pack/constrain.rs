@@ -768,12 +768,53 @@ impl Packing {
         true
     }
 
+    /// Lets source `k` of a pack read copies that other operands needed, if there are some of all
+    /// its words in one register.
+    fn use_copies(&mut self, at: PackId, k: usize) -> bool {
+        let pack = &self.packs[at as usize];
+        let block = pack.block;
+        let mut found: SmallVec<[SmallVec<[Ent; 1]>; 4]> = SmallVec::new();
+        for &n in &pack.nodes {
+            let [o] = self.source(n, k) else { return false };
+            let Some(copies) = self.copies.get(&(block, Opnd { pos: 0, ..*o })) else {
+                return false;
+            };
+            let pos = self.lir.nodes[n as usize].pos;
+            let earlier = |e: &Ent| self.lir.nodes[self.lir.def[*e as usize] as usize].pos < pos;
+            found.push(copies.iter().copied().filter(earlier).collect());
+        }
+        let with = |s: &Self, list: &[Ent], c: u32| list.iter().copied().find(|&e| s.class(e) == c);
+        let home = found[0]
+            .iter()
+            .map(|&e| self.class(e))
+            .find(|&c| found.iter().all(|list| with(self, list, c).is_some()));
+        let Some(home) = home else { return false };
+        for (i, list) in found.iter().enumerate() {
+            let Some(e) = with(self, list, home) else {
+                return false;
+            };
+            let n = self.packs[at as usize].nodes[i];
+            let node = &self.lir.nodes[n as usize];
+            let first =
+                node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>();
+            let pos = self.lir.opnds[first].pos;
+            self.lir.opnds[first] = Opnd {
+                pos,
+                ..plain(Ref::Ent(e))
+            };
+        }
+        true
+    }
+
     /// Splits one pack for one operand.
     fn split_at(&mut self, at: PackId, k: usize) {
         if self.packs[at as usize].nodes.len() < 2 {
             return;
         }
         if self.unite_slot(at, k) {
+            return;
+        }
+        if self.use_copies(at, k) {
             return;
         }
         if self.packs[at as usize].rigid {
