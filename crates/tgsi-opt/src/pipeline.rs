@@ -197,7 +197,6 @@ impl Run<'_, '_> {
             let mut lir = lir::build(&f, &l, negates && !s.options.target.virgl);
             let options = WebOptions {
                 no_int_outputs: s.options.target.virgl,
-                keep_copies: false,
                 whole_outputs: &s.whole_outputs,
             };
             let w = webs(&lir, &l, options);
@@ -208,7 +207,7 @@ impl Run<'_, '_> {
         let mut failed = None;
         let whole = self.whole_outputs.clone();
         for options in self.pack_options(program, &whole) {
-            let p = self.timed("pack", |_| pack(&f, &l, &lir, &w, &options));
+            let p = self.timed("pack", |_| pack(&f, &lir, &w, &options));
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             if too_long(least_instructions(&l, &p), &bound) {
                 continue;
@@ -342,7 +341,6 @@ impl Run<'_, '_> {
         let base = PackOptions {
             whole_outputs,
             seed: 0,
-            merge: true,
             reach: u32::MAX,
             virgl: self.options.target.virgl,
             addresses: address_registers(program),

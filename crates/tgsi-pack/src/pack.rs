@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::Function;
-use tgsi_ir::layout::Layout;
 
 use crate::lir::{Ent, Lir, NONE, Node, NodeId, Opnd, Ref, What, packs};
 use crate::webs::Webs;
@@ -75,8 +74,6 @@ pub struct PackOptions<'a> {
     pub whole_outputs: &'a [i32],
     /// Perturbs priorities; 0 = none.
     pub seed: u64,
-    /// Merge packs across source instructions.
-    pub merge: bool,
     /// How far apart, in reference positions, lanes of one pack may be.
     pub reach: u32,
     /// No immediate may be a texture coordinate, no integer lane an output: virglrenderer.
@@ -131,13 +128,7 @@ pub struct Packing {
 }
 
 /// Packs a program.
-pub fn pack(
-    f: &Function,
-    layout: &Layout,
-    lir: &Lir,
-    webs: &Webs,
-    options: &PackOptions<'_>,
-) -> Packing {
+pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> Packing {
     let mut p = Packing {
         lir: lir.clone(),
         webs: webs.clone(),
@@ -169,10 +160,8 @@ pub fn pack(
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after constraints");
     p.dependences(f);
     p.part_circles();
-    p.fold_stores(f, layout);
-    if options.merge {
-        p.merge_all(options);
-    }
+    p.fold_stores(f);
+    p.merge_all(options);
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after merging");
     p
 }

@@ -112,8 +112,6 @@ pub struct WebOptions<'a> {
     pub whole_outputs: &'a [i32],
     /// Integer results may not be written to outputs.
     pub no_int_outputs: bool,
-    /// Keep every copy: for measuring.
-    pub keep_copies: bool,
 }
 
 /// Builds the webs of a program.
@@ -144,9 +142,6 @@ pub fn webs(lir: &Lir, layout: &Layout, options: WebOptions<'_>) -> Webs {
         }
     }
     w.segs = Arc::new(live_ranges(lir, layout, &mut w.read));
-    if options.keep_copies {
-        return w;
-    }
     coalesce(lir, layout, options, &mut w);
     for e in 0..n {
         w.parent[e] = w.find(e as u32);

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tgsi_ir::layout::Layout;
 use tgsi_ir::{Function, MultiKind};
 
 use super::{Home, Kind, PackId, PackOptions, Packing, commutes};
@@ -345,8 +344,7 @@ impl Packing {
     }
 
     /// Lets operations write straight to memory where a store does nothing but store their results.
-    pub(super) fn fold_stores(&mut self, f: &Function, layout: &Layout) {
-        let _ = layout;
+    pub(super) fn fold_stores(&mut self, f: &Function) {
         let is_store = |n: &crate::lir::Node| match n.what {
             What::Multi(v) => f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Store),
             What::Alu(_) => false,
