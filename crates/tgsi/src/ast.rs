@@ -166,6 +166,36 @@ pub struct Decl {
     pub span: Span,
 }
 
+impl Decl {
+    /// Registers `first..=last` of a file, all channels, without any attribute.
+    pub fn plain(file: File, first: i32, last: i32) -> Decl {
+        Decl {
+            file,
+            dim: None,
+            first,
+            last,
+            mask: 0xf,
+            semantic: None,
+            interp: None,
+            location: None,
+            array: 0,
+            local: false,
+            invariant: false,
+            atomic: false,
+            memory: None,
+            target: None,
+            format: None,
+            return_types: Vec::new(),
+            writable: false,
+            raw: false,
+            cylwrap: 0,
+            stream: None,
+            unknown: Vec::new(),
+            span: Span::default(),
+        }
+    }
+}
+
 /// A semantic: `GENERIC[9]`, or `COLOR` without an index (index 0).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Semantic {
@@ -385,6 +415,25 @@ pub struct Inst {
     pub label: Option<u32>,
     /// Place in the text.
     pub span: Span,
+}
+
+impl Inst {
+    /// An instruction with an opcode and nothing else: no modifiers, no operands.
+    #[inline]
+    pub fn bare(op: Opcode) -> Inst {
+        Inst {
+            op,
+            sat: false,
+            precise: false,
+            dsts: SmallVec::new(),
+            srcs: SmallVec::new(),
+            target: None,
+            offsets: SmallVec::new(),
+            memory: None,
+            label: None,
+            span: Span::default(),
+        }
+    }
 }
 
 impl Clone for Inst {

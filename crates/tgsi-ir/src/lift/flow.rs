@@ -280,19 +280,13 @@ impl Expander<'_> {
     ) -> Result<(), LiftError> {
         let span = self.insts[at].span;
         let inst = Inst {
-            op,
-            sat: false,
-            precise: false,
             dsts: dst
                 .into_iter()
                 .map(|(reg, mask)| Dst { reg, mask, span })
                 .collect(),
             srcs: SmallVec::from_slice(srcs),
-            target: None,
-            offsets: SmallVec::new(),
-            memory: None,
-            label: None,
             span,
+            ..Inst::bare(op)
         };
         self.push(at, inst)
     }

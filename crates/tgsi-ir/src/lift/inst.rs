@@ -257,19 +257,12 @@ impl Lifter<'_> {
             slots.push(Slot::SrcIndex(0));
         }
         let inst = Inst {
-            op: Opcode::Mov,
-            sat: false,
-            precise: false,
-            dsts: SmallVec::new(),
             srcs: SmallVec::from_slice(&[Src {
                 reg: *reg,
                 ..placeholder()
             }]),
-            target: None,
-            offsets: SmallVec::new(),
-            memory: None,
-            label: None,
             span: self.insts[at].span,
+            ..Inst::bare(Opcode::Mov)
         };
         let m = Multi {
             inst,
@@ -655,8 +648,6 @@ impl Lifter<'_> {
         debug_assert_eq!(slots.len(), results.len() + addr_regs(&dst.reg).len());
         let mask = results.iter().fold(0, |m, r| m | 1 << r.0);
         let inst = Inst {
-            op: Opcode::Mov,
-            sat: false,
             precise: self.insts[at].precise,
             dsts: SmallVec::from_slice(&[Dst {
                 reg: dst.reg,
@@ -664,11 +655,8 @@ impl Lifter<'_> {
                 span: dst.span,
             }]),
             srcs: SmallVec::from_slice(&[placeholder()]),
-            target: None,
-            offsets: SmallVec::new(),
-            memory: None,
-            label: None,
             span: self.insts[at].span,
+            ..Inst::bare(Opcode::Mov)
         };
         self.emit(
             at,

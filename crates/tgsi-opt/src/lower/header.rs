@@ -28,14 +28,14 @@ pub(super) fn header(
         let d = Decl {
             array: id,
             local: was.unwrap_or(false),
-            ..plain(File::Temp, base as i32, (base + len) as i32 - 1)
+            ..Decl::plain(File::Temp, base as i32, (base + len) as i32 - 1)
         };
         temp_decls.push(Item::Decl(d));
     }
     if temps > used {
         let d = Decl {
             local: local.unwrap_or(false),
-            ..plain(File::Temp, used as i32, temps as i32 - 1)
+            ..Decl::plain(File::Temp, used as i32, temps as i32 - 1)
         };
         temp_decls.push(Item::Decl(d));
     }
@@ -52,7 +52,7 @@ pub(super) fn header(
                 if let Some(last) = addresses
                     && !std::mem::replace(&mut address_seen, true)
                 {
-                    out.push(Item::Decl(plain(File::Addr, 0, i32::from(last))));
+                    out.push(Item::Decl(Decl::plain(File::Addr, 0, i32::from(last))));
                 }
             }
             Item::Imm(_) => out.extend(imms.take().into_iter().flatten().map(Item::Imm)),
@@ -63,35 +63,8 @@ pub(super) fn header(
     if let Some(last) = addresses
         && !address_seen
     {
-        out.push(Item::Decl(plain(File::Addr, 0, i32::from(last))));
+        out.push(Item::Decl(Decl::plain(File::Addr, 0, i32::from(last))));
     }
     out.extend(imms.into_iter().flatten().map(Item::Imm));
     out
-}
-
-fn plain(file: File, first: i32, last: i32) -> Decl {
-    Decl {
-        file,
-        dim: None,
-        first,
-        last,
-        mask: 0xf,
-        semantic: None,
-        interp: None,
-        location: None,
-        array: 0,
-        local: false,
-        invariant: false,
-        atomic: false,
-        memory: None,
-        target: None,
-        format: None,
-        return_types: Vec::new(),
-        writable: false,
-        raw: false,
-        cylwrap: 0,
-        stream: None,
-        unknown: Vec::new(),
-        span: Default::default(),
-    }
 }

@@ -168,7 +168,7 @@ impl Lowering<'_> {
         for i in 0..lines.len() {
             p.line(i)?;
         }
-        p.insts.push(blank(Opcode::End));
+        p.insts.push(Inst::bare(Opcode::End));
         let imms = p.immediates();
         let arrays: Vec<(u32, u32, u32)> = self
             .f
@@ -189,21 +189,6 @@ impl Lowering<'_> {
             ),
             insts: p.insts,
         })
-    }
-}
-
-fn blank(op: Opcode) -> Inst {
-    Inst {
-        op,
-        sat: false,
-        precise: false,
-        dsts: SmallVec::new(),
-        srcs: SmallVec::new(),
-        target: None,
-        offsets: SmallVec::new(),
-        memory: None,
-        label: None,
-        span: Default::default(),
     }
 }
 
@@ -239,7 +224,7 @@ impl Printer<'_> {
             Line::Pack(q, regs) => self.pack(*q, regs),
             Line::Load { address, reg } => {
                 self.addresses = Some(self.addresses.unwrap_or(0).max(*reg));
-                let mut inst = blank(address.op);
+                let mut inst = Inst::bare(address.op);
                 inst.dsts.push(Dst {
                     reg: Register::direct(File::Addr, i32::from(*reg)),
                     mask: 1,
@@ -297,7 +282,7 @@ impl Printer<'_> {
             Step::EndSwitch => Opcode::Endswitch,
             Step::Block(_) => return Ok(()),
         };
-        self.insts.push(blank(op));
+        self.insts.push(Inst::bare(op));
         match step {
             Step::If { .. } | Step::Switch | Step::Case(_) => {
                 let r = cond.ok_or(LowerError::Operand("branch without a condition"))?;
@@ -556,7 +541,7 @@ impl Printer<'_> {
         let p = self.l.p;
         let first = &p.lir.nodes[pack.nodes[0] as usize];
         let (reg, mask) = self.destination(pack, regs)?;
-        let mut inst = blank(op);
+        let mut inst = Inst::bare(op);
         inst.sat = first.sat;
         inst.precise = first.precise;
         inst.dsts.push(Dst {
@@ -602,7 +587,7 @@ impl Printer<'_> {
 
     fn store(&mut self, n: NodeId, regs: &[(Address, u8)]) -> Result<(), LowerError> {
         let reg = self.memory(n, regs)?;
-        let mut inst = blank(Opcode::Mov);
+        let mut inst = Inst::bare(Opcode::Mov);
         let reading = self.positions(n, 0);
         let mask = self
             .l
@@ -634,7 +619,7 @@ impl Printer<'_> {
         let addrs: SmallVec<[Address; 2]> =
             self.l.p.lir.node_addrs(node).iter().map(|a| a.1).collect();
         let reg = self.register(tgsi_ir::lift::reg_ref(&m.inst.srcs[0].reg), &addrs, regs)?;
-        let mut inst = blank(Opcode::Mov);
+        let mut inst = Inst::bare(Opcode::Mov);
         let mut swizzle = [u8::MAX; 4];
         let mut dst = Place::NONE;
         let mut mask = 0;
@@ -676,7 +661,7 @@ impl Printer<'_> {
         let n = pack.nodes[0];
         let node = &self.l.p.lir.nodes[n as usize];
         let like = &m.inst;
-        let mut inst = blank(like.op);
+        let mut inst = Inst::bare(like.op);
         inst.sat = like.sat;
         inst.precise = like.precise;
         inst.target = like.target;

@@ -33,7 +33,7 @@ impl Parser<'_> {
         self.must_be_early(token.span());
         self.lexer.advance();
         let file = self.file()?;
-        let mut decl = empty(file);
+        let mut decl = Decl::plain(file, 0, 0);
         self.declared_range(&mut decl)?;
         if self.lexer.eat(b'.') {
             decl.mask = self.mask()?;
@@ -244,33 +244,6 @@ fn small_number(text: &[u8]) -> Option<(i32, &[u8])> {
         value = value * 10 + i32::from(b - b'0');
     }
     None
-}
-
-fn empty(file: File) -> Decl {
-    Decl {
-        file,
-        dim: None,
-        first: 0,
-        last: 0,
-        mask: 0xf,
-        semantic: None,
-        interp: None,
-        location: None,
-        array: 0,
-        local: false,
-        invariant: false,
-        atomic: false,
-        memory: None,
-        target: None,
-        format: None,
-        return_types: Vec::new(),
-        writable: false,
-        raw: false,
-        cylwrap: 0,
-        stream: None,
-        unknown: Vec::new(),
-        span: Span::default(),
-    }
 }
 
 /// Notes an attribute that is one word; false if `name` is none.

@@ -1,9 +1,7 @@
 //! Instructions: opcode, suffixes, operands, words and label.
 
-use smallvec::SmallVec;
-
 use super::{Fail, Parsed, Parser};
-use crate::ast::{Inst, Memory, Span, TexTarget};
+use crate::ast::{Inst, Memory, TexTarget};
 use crate::codes;
 use crate::lexer::{Kind, Upper};
 use crate::opcode::{Effect, OPCODES, OpInfo, Opcode};
@@ -19,13 +17,7 @@ impl Parser<'_> {
             op,
             sat,
             precise,
-            dsts: SmallVec::new(),
-            srcs: SmallVec::new(),
-            target: None,
-            offsets: SmallVec::new(),
-            memory: None,
-            label: None,
-            span: Span::default(),
+            ..Inst::bare(op)
         };
         let mut read = Ok(());
         if self.at_operands(info) {

@@ -4,8 +4,6 @@
 //! where none is needed. Lines of another form, relative access among them, are left to
 //! the general reader; what is read here, it would read the same.
 
-use smallvec::SmallVec;
-
 use super::Parser;
 use super::operands::CHANNEL;
 use crate::ast::{Dst, File, Index, Inst, Register, Span, Src, TexTarget, XYZW};
@@ -153,13 +151,7 @@ impl Cursor<'_> {
             op,
             sat,
             precise,
-            dsts: SmallVec::new(),
-            srcs: SmallVec::new(),
-            target: None,
-            offsets: SmallVec::new(),
-            memory: None,
-            label: None,
-            span: Span::default(),
+            ..Inst::bare(op)
         });
         let inst = insts.last_mut()?;
         let info = inst.op.info();
