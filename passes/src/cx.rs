@@ -2,6 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
+use tgsi::Opcode;
+use tgsi_rules::{Contract, Profile};
+
 /// Settings and counters of a run of passes.
 #[derive(Debug, Default)]
 pub struct PassCx {
@@ -13,6 +16,37 @@ pub struct PassCx {
     pub verify: bool,
     /// What verification found, with the name of the pass. Stays empty unless there is a bug.
     pub faults: RefCell<Vec<String>>,
+    /// What the program lets be done with its floats.
+    pub profile: Profile,
+    /// Whether the consumer knows an opcode that the program may not use yet.
+    pub legal: Legal,
+    /// Rules that are left out, by number.
+    pub disabled_rules: Vec<u16>,
+    /// What rewriting did.
+    pub rewriting: RefCell<Rewriting>,
+}
+
+/// Says whether a consumer knows an opcode.
+#[derive(Clone, Copy, Debug)]
+pub struct Legal(pub fn(Opcode) -> bool);
+
+impl Default for Legal {
+    fn default() -> Self {
+        Legal(|op| op.info().era == tgsi::Era::Current)
+    }
+}
+
+/// Counters of rewriting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewriting {
+    /// Values in the graphs, alternatives among them.
+    pub nodes: u64,
+    /// Values with alternatives.
+    pub classes: u64,
+    /// How often each rule took part in the result, by number.
+    pub fired: Vec<u32>,
+    /// The contracts of the rules that took part.
+    pub contract: Contract,
 }
 
 impl PassCx {
@@ -25,5 +59,20 @@ impl PassCx {
         }
         self.rewrites.set(self.rewrites.get() + 1);
         true
+    }
+}
+
+impl Rewriting {
+    /// Adds what was done to the same program before or after.
+    pub fn add(&mut self, other: &Rewriting) {
+        self.nodes += other.nodes;
+        self.classes += other.classes;
+        if self.fired.len() < other.fired.len() {
+            self.fired.resize(other.fired.len(), 0);
+        }
+        for (a, b) in self.fired.iter_mut().zip(&other.fired) {
+            *a += b;
+        }
+        self.contract = self.contract.and(other.contract);
     }
 }

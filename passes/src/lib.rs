@@ -12,12 +12,14 @@ pub mod cx;
 pub mod dce;
 pub mod dead_flow;
 pub mod dse;
+pub mod egraph;
 pub mod facts;
 pub mod gvn;
 pub mod if_convert;
 pub mod mad_fuse;
 pub mod memory;
 pub mod registry;
+pub mod rules;
 mod simplify;
 #[cfg(test)]
 mod testing;

@@ -8,8 +8,8 @@ use tgsi_ir::{Function, Item, MultiKind, VOp, Value, ix};
 use crate::facts::Uses;
 use crate::simplify::{ALL, Plan, rebuild_plan};
 use crate::{
-    PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, gvn, if_convert,
-    mad_fuse,
+    PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, egraph, gvn,
+    if_convert, mad_fuse,
 };
 
 /// One pass.
@@ -74,6 +74,11 @@ pub const PASSES: &[Pass] = &[
         name: "mad-fuse",
         summary: "sums of products nothing else reads become multiply-adds (a contraction; not in clean)",
         run: mad_fuse::run,
+    },
+    Pass {
+        name: "egraph",
+        summary: "rewrite rules under float contracts, the cheapest of equal values (not in clean)",
+        run: egraph::run,
     },
     Pass {
         name: "clean",
@@ -229,8 +234,8 @@ mod tests {
         "Tests",
     ];
     /// Files that are no pass.
-    const HELPERS: [&str; 7] = [
-        "lib", "cx", "facts", "memory", "registry", "simplify", "testing",
+    const HELPERS: [&str; 8] = [
+        "lib", "cx", "facts", "memory", "registry", "rules", "simplify", "testing",
     ];
 
     #[test]

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::Opcode;
+use tgsi_egraph::Made;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Function, MultiId, VOp, Value};
 
@@ -182,17 +183,38 @@ pub(crate) fn make(f: &mut Function, node: Node) -> Value {
 
 fn apply(
     f: &mut Function,
-    mut node: Node,
+    node: Node,
     rules: Rules,
     place: Place,
     spend: &mut dyn FnMut() -> bool,
 ) -> Value {
+    match reduce(f, node, rules, place, spend) {
+        Made::Value(v) => v,
+        Made::Node(node) => node.intern(f),
+    }
+}
+
+/// Simplifies an operation as far as the exact rules go, without interning what is left.
+pub(crate) fn reduced(f: &mut Function, node: Node) -> Made {
+    if is_leaf(node.op) {
+        return Made::Node(node);
+    }
+    reduce(f, node, ALL, Place::default(), &mut || true)
+}
+
+fn reduce(
+    f: &mut Function,
+    mut node: Node,
+    rules: Rules,
+    place: Place,
+    spend: &mut dyn FnMut() -> bool,
+) -> Made {
     for _ in 0..LIMIT {
         if rules.fold
             && let Some(v) = const_fold::fold(f, &node)
         {
             if spend() {
-                return v;
+                return Made::Value(v);
             }
             break;
         }
@@ -203,7 +225,7 @@ fn apply(
             Step::Keep => break,
             Step::Value(v) => {
                 if spend() {
-                    return v;
+                    return Made::Value(v);
                 }
                 break;
             }
@@ -218,5 +240,5 @@ fn apply(
     if rules.algebra {
         algebra::reuse_commuted(f, &mut node);
     }
-    node.intern(f)
+    Made::Node(node)
 }

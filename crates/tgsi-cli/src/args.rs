@@ -92,9 +92,12 @@ pub(crate) struct OptimizeArgs {
     /// Run these passes in place of the level's pipeline: a,b,c
     #[arg(long, value_name = "LIST")]
     pub(crate) passes: Option<String>,
-    /// Leave a pass out (may be repeated); the others run one by one
-    #[arg(long, value_name = "PASS", value_delimiter = ',')]
+    /// Leave a pass or a rule out (may be repeated); the other passes run one by one
+    #[arg(long, value_name = "PASS|RULE", value_delimiter = ',')]
     pub(crate) disable: Vec<String>,
+    /// What rewriting may do with floats: auto, strict, glsl, arb, d3d9 or fast
+    #[arg(long, value_name = "PROFILE", default_value = "auto")]
+    pub(crate) fp: String,
     /// The consumer of the result; --list-targets names them
     #[arg(long, value_name = "NAME", default_value = "generic")]
     pub(crate) target: String,
@@ -224,6 +227,15 @@ pub(crate) struct DiffArgs {
     /// Seeded cases to run; 0 compares counts only
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) cases: u32,
+    /// Cases of special values (zeros, infinities, NaN) beside them. Default: a quarter as many
+    #[arg(long, value_name = "N")]
+    pub(crate) special: Option<u32>,
+    /// Floats may differ by this part of the larger one
+    #[arg(long, value_name = "R", default_value_t = 0.0)]
+    pub(crate) relative: f32,
+    /// Floats may differ by this much
+    #[arg(long, value_name = "A", default_value_t = 0.0)]
+    pub(crate) absolute: f32,
     /// Also report what the second introduces that this target does not take
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tgsi::Program;
-use tgsi_interp::equiv::{self, EquivOptions, EquivReport};
+use tgsi_interp::equiv::{self, EquivOptions, EquivReport, Tolerance};
 use tgsi_target::{Counts, Target, count, fit_report, virgl_introduces};
 
 use crate::args::DiffArgs;
@@ -34,6 +34,23 @@ pub(crate) fn run(args: &DiffArgs, reporter: &Reporter) -> Exit {
     }
 }
 
+/// What to compare on.
+fn equiv_options(args: &DiffArgs) -> EquivOptions {
+    EquivOptions {
+        cases: args.cases,
+        special_cases: args.special.unwrap_or_else(|| args.cases.div_ceil(4)),
+        tolerance: if args.relative > 0.0 || args.absolute > 0.0 {
+            Tolerance::Relative {
+                rel: args.relative,
+                abs: args.absolute,
+            }
+        } else {
+            Tolerance::Exact
+        },
+        ..EquivOptions::default()
+    }
+}
+
 /// What comparing two programs found.
 struct Comparison {
     before: Counts,
@@ -59,8 +76,13 @@ impl Comparison {
     }
 }
 
-fn compare(before: &Program, after: &Program, cases: u32, target: Option<&Target>) -> Comparison {
-    let (verdict, differs, tally) = verdict(before, after, cases);
+fn compare(
+    before: &Program,
+    after: &Program,
+    options: &EquivOptions,
+    target: Option<&Target>,
+) -> Comparison {
+    let (verdict, differs, tally) = verdict(before, after, options);
     let counts = count(after);
     let mut objections = Vec::new();
     if let Some(target) = target {
@@ -126,19 +148,14 @@ impl Tally {
     }
 }
 
-fn verdict(before: &Program, after: &Program, cases: u32) -> (String, bool, Tally) {
+fn verdict(before: &Program, after: &Program, options: &EquivOptions) -> (String, bool, Tally) {
     if before.stage != after.stage {
         return ("different stages".to_owned(), true, Tally::default());
     }
-    if cases == 0 {
+    if options.cases + options.special_cases == 0 {
         return ("not run".to_owned(), false, Tally::default());
     }
-    let options = EquivOptions {
-        cases,
-        special_cases: cases.div_ceil(4),
-        ..EquivOptions::default()
-    };
-    let report = equiv::compare(before, after, &options);
+    let report = equiv::compare(before, after, options);
     (in_words(&report), !report.is_equal(), Tally::of(&report))
 }
 
@@ -185,7 +202,7 @@ fn programs(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter) -> Ex
     let (Ok(before), Ok(after)) = (load(&args.before), load(&args.after)) else {
         return Exit::Invalid;
     };
-    let found = compare(&before, &after, args.cases, target);
+    let found = compare(&before, &after, &equiv_options(args), target);
     let mut out = stats::side_by_side("before", "after", &found.before, &found.after);
     out.push_str(&format!("{}\n", found.verdict));
     for objection in &found.objections {
@@ -235,9 +252,10 @@ fn row(args: &DiffArgs, target: Option<&Target>, reporter: &Reporter, pair: &Pai
         _ => return Row::Lone(format!("{name}: only in {}\n", args.after.display())),
     };
     match (check::load(before, reporter), check::load(after, reporter)) {
-        (Ok(before), Ok(after)) => {
-            Row::Both(name, Box::new(compare(&before, &after, args.cases, target)))
-        }
+        (Ok(before), Ok(after)) => Row::Both(
+            name,
+            Box::new(compare(&before, &after, &equiv_options(args), target)),
+        ),
         (Err(a), Err(b)) => Row::Failed(a + &b),
         (Err(message), _) | (_, Err(message)) => Row::Failed(message),
     }

@@ -11,7 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tgsi::{Diagnostic, Dialect};
 use tgsi_opt::{
-    Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, TextOutcome,
+    Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, Profile,
+    TextOutcome,
 };
 use tgsi_target::{TARGETS, Target, fit_report};
 
@@ -106,6 +107,16 @@ fn find_dialect(name: &str) -> Result<Dialect, String> {
     }
 }
 
+fn find_profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Profile::ALL.iter().map(|p| p.name()).collect();
+        format!(
+            "unknown float profile '{name}'; there are {}",
+            known.join(", ")
+        )
+    })
+}
+
 fn check_pass(name: &str) -> Result<(), String> {
     if tgsi_opt::passes().iter().any(|p| p.name == name) {
         return Ok(());
@@ -117,13 +128,16 @@ fn check_pass(name: &str) -> Result<(), String> {
 const NOT_PASSES: [&str; 2] = ["all", "lift"];
 
 /// Passes that the pipeline does not run by themselves: all the others in one, and what is not exact.
-const NOT_IN_CLEAN: [&str; 2] = ["clean", "mad-fuse"];
+const NOT_IN_CLEAN: [&str; 3] = ["clean", "mad-fuse", "egraph"];
 
 /// The pipeline's passes one after the other, twice, if a single one of them is to be left out or
 /// looked at: the pipeline itself runs them interleaved.
 fn one_by_one(args: &OptimizeArgs) -> Option<Vec<PassSpec>> {
-    let single =
-        |n: &String| !NOT_PASSES.contains(&n.as_str()) && !NOT_IN_CLEAN.contains(&n.as_str());
+    let single = |n: &String| {
+        !NOT_PASSES.contains(&n.as_str())
+            && !NOT_IN_CLEAN.contains(&n.as_str())
+            && tgsi_opt::rules().position(n).is_none()
+    };
     let whole = args.disable.iter().any(|n| n == "clean");
     if whole || !args.disable.iter().chain(&args.print_after).any(single) {
         return None;
@@ -228,8 +242,10 @@ impl Job {
             .iter()
             .map(String::as_str)
             .filter(|n| !NOT_PASSES.contains(n));
+        let rules = tgsi_opt::rules();
+        let disabled = args.disable.iter().map(String::as_str);
         for name in named
-            .chain(args.disable.iter().map(String::as_str))
+            .chain(disabled.filter(|n| rules.position(n).is_none()))
             .chain(printed)
         {
             check_pass(name)?;
@@ -248,6 +264,7 @@ impl Job {
             fuel: args.fuel,
             verify_each: args.verify_each,
             disable: args.disable.clone(),
+            profile: find_profile(&args.fp)?,
             now: if args.time_passes { clock } else { || 0 },
         };
         Ok(Job {

@@ -20,6 +20,9 @@ pub use pipeline::{optimize, optimize_with, passes};
 pub use text::{TextOutcome, optimize_text, optimize_text_with};
 
 use tgsi::Program;
+pub use tgsi_passes::cx::Rewriting;
+pub use tgsi_passes::rules::rule_set as rules;
+pub use tgsi_rules::{Contract, Profile};
 use tgsi_target::Counts;
 
 /// Watches the passes of one optimisation.
@@ -61,6 +64,8 @@ pub struct Outcome {
     pub temps_bound: Option<u32>,
     /// Total nanoseconds by pass, in the order in which passes first ran.
     pub pass_times: Vec<(&'static str, u64)>,
+    /// What rewrite rules did to the result, and under which float contracts.
+    pub rewriting: Rewriting,
 }
 
 /// A return to the input.

@@ -1,5 +1,6 @@
 //! What to do, and to which end.
 
+use tgsi_rules::Profile;
 use tgsi_target::Target;
 
 /// How hard to try.
@@ -31,6 +32,8 @@ pub struct Options {
     pub verify_each: bool,
     /// Passes of the pipeline that are left out.
     pub disable: Vec<String>,
+    /// What rewriting may do with floats.
+    pub profile: Profile,
     /// A clock in nanoseconds, for [`crate::Outcome::pass_times`]. The default stands still at 0.
     pub now: fn() -> u64,
 }
@@ -44,6 +47,7 @@ impl Default for Options {
             fuel: None,
             verify_each: false,
             disable: Vec::new(),
+            profile: Profile::Auto,
             now: || 0,
         }
     }

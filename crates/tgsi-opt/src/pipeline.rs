@@ -7,12 +7,15 @@ use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
-use tgsi_passes::PassCx;
+use tgsi_passes::cx::Rewriting;
+use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
 use crate::lower::{
     Draft, LowerError, LowerOptions, Lowering, address_registers, least_instructions,
 };
+use tgsi_rules::Contract;
+
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
@@ -39,6 +42,12 @@ pub fn optimize_with(
         times: Vec::new(),
         round: 0,
         fuel: options.fuel,
+        disabled_rules: options
+            .disable
+            .iter()
+            .filter_map(|name| tgsi_passes::rules::rule_set().position(name))
+            .map(|n| n as u16)
+            .collect(),
         input: program,
         whole_outputs: whole_outputs(program, options),
     };
@@ -50,11 +59,13 @@ pub fn optimize_with(
     let mut cost = Cost::of(program, &before, &options.target);
     let mut best: Option<Candidate> = None;
     let mut fallback = None;
+    let mut rewriting = Rewriting::default();
     for round in 1..=rounds {
         run.round = round;
         match run.once(best.as_ref().map_or(program, |b| &b.program), cost) {
             Ok(Some(better)) => {
                 cost = better.cost;
+                rewriting.add(&better.rewriting);
                 best = Some(better);
             }
             Ok(None) => break,
@@ -76,6 +87,7 @@ pub fn optimize_with(
             rounds,
             temps_bound: Some(b.temps_bound),
             pass_times,
+            rewriting,
         },
         None => Outcome {
             fallback,
@@ -98,6 +110,7 @@ impl Outcome {
             rounds: 0,
             temps_bound: None,
             pass_times: Vec::new(),
+            rewriting: Rewriting::default(),
         }
     }
 }
@@ -142,6 +155,8 @@ struct Candidate {
     counts: Counts,
     cost: Cost,
     temps_bound: u32,
+    /// What rules did in this round.
+    rewriting: Rewriting,
 }
 
 struct Run<'a, 'o> {
@@ -150,6 +165,8 @@ struct Run<'a, 'o> {
     times: Vec<(&'static str, u64)>,
     round: u32,
     fuel: Option<u64>,
+    /// Rules that are left out, by number.
+    disabled_rules: Vec<u16>,
     input: &'a Program,
     /// Outputs that the target wants written whole.
     whole_outputs: Vec<i32>,
@@ -181,20 +198,44 @@ impl Run<'_, '_> {
 
     /// One round: the best result below `bar`, if there is one.
     fn once(&mut self, program: &Program, bar: Cost) -> Result<Option<Candidate>, Fallback> {
-        let unsupported = |stage: &str, reason: String| Fallback {
-            kind: FallbackKind::Unsupported,
-            stage: stage.to_owned(),
-            reason,
-        };
         let lifted = self.timed("lift", |_| lift(program));
         let mut f = lifted.map_err(|e| unsupported("lift", e.to_string()))?;
         self.tell("lift", true, 0, &f);
         // An integer operand holds a `-` only where the source has that too: not all consumers know it.
         let negates = f.values.iter().any(|(_, d)| d.op == tgsi_ir::VOp::INeg);
         f = self.clean(f)?;
+        let mut best: Option<Candidate> = None;
+        let mut failed = None;
+        for (f, rewriting) in self.variants(f) {
+            let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+            match self.emitted(&f, program, negates, bound) {
+                Ok(Some(better)) => {
+                    best = Some(Candidate {
+                        rewriting,
+                        ..better
+                    });
+                }
+                Ok(None) => {}
+                Err(e) => failed = Some(e),
+            }
+        }
+        match (best, failed) {
+            (None, Some(e)) => Err(e),
+            (best, _) => Ok(best),
+        }
+    }
+
+    /// A function as a program: the best one below `bar`, if there is one.
+    fn emitted(
+        &mut self,
+        f: &Function,
+        program: &Program,
+        negates: bool,
+        bar: Cost,
+    ) -> Result<Option<Candidate>, Fallback> {
         let (lir, l, w) = self.timed("place", |s| {
-            let l = layout(&f);
-            let mut lir = lir::build(&f, &l, negates && !s.options.target.virgl);
+            let l = layout(f);
+            let mut lir = lir::build(f, &l, negates && !s.options.target.virgl);
             let options = WebOptions {
                 no_int_outputs: s.options.target.virgl,
                 whole_outputs: &s.whole_outputs,
@@ -207,7 +248,7 @@ impl Run<'_, '_> {
         let mut failed = None;
         let whole = self.whole_outputs.clone();
         for options in self.pack_options(program, &whole) {
-            let p = self.timed("pack", |_| pack(&f, &lir, &w, &options));
+            let p = self.timed("pack", |_| pack(f, &lir, &w, &options));
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             if too_long(least_instructions(&l, &p), &bound) {
                 continue;
@@ -239,7 +280,7 @@ impl Run<'_, '_> {
                 };
                 let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
                 let lowered = self.timed("allocate", |_| {
-                    let draft = Draft::new(&f, &l, &p, &order, program, lower_options)?;
+                    let draft = Draft::new(f, &l, &p, &order, program, lower_options)?;
                     allocate(draft, &bound)
                 });
                 let better = match lowered {
@@ -275,6 +316,7 @@ impl Run<'_, '_> {
             counts,
             cost,
             temps_bound: low.temps_bound(),
+            rewriting: Rewriting::default(),
         }))
     }
 
@@ -284,12 +326,46 @@ impl Run<'_, '_> {
         !target.virgl || tgsi_target::virgl_introduces(self.input, result).is_empty()
     }
 
-    fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
+    /// The settings of passes.
+    fn cx(&self) -> PassCx {
         let cx = PassCx {
             verify: self.options.verify_each,
+            profile: self.options.profile,
+            disabled_rules: self.disabled_rules.clone(),
             ..PassCx::default()
         };
         cx.fuel.set(self.fuel);
+        cx
+    }
+
+    /// The functions of which the cheapest program is taken: rewritten by rules, and as it is.
+    fn variants(&mut self, f: Function) -> Vec<(Function, Rewriting)> {
+        if self.options.passes.is_some() || self.options.disable.iter().any(|d| d == "egraph") {
+            return vec![(f, Rewriting::default())];
+        }
+        let cx = self.cx();
+        let models: &[egraph::Model] = match self.options.level {
+            Level::O0 | Level::O1 => &[egraph::MODEL],
+            Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
+        };
+        let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
+        if self.options.level >= Level::O2 {
+            if let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx) {
+                let rewriting = Rewriting {
+                    contract: Contract::CONTRACT,
+                    ..Rewriting::default()
+                };
+                out.push((fused, rewriting));
+            }
+        }
+        if out.is_empty() || self.options.level >= Level::O2 {
+            out.push((f, Rewriting::default()));
+        }
+        out
+    }
+
+    fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
+        let cx = self.cx();
         let names: Vec<String> = match &self.options.passes {
             Some(list) => list.iter().map(|p| p.name.clone()).collect(),
             None => vec!["clean".to_owned()],
@@ -364,6 +440,14 @@ impl Run<'_, '_> {
                 },
             ],
         }
+    }
+}
+
+fn unsupported(stage: &str, reason: String) -> Fallback {
+    Fallback {
+        kind: FallbackKind::Unsupported,
+        stage: stage.to_owned(),
+        reason,
     }
 }
 

@@ -1,0 +1,485 @@
+//! The acyclic e-graph: rules applied while values are made.
+
+use smallvec::SmallVec;
+use tgsi::Opcode;
+use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
+use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
+use tgsi_rules::{Cond, Contract};
+
+use crate::Info;
+use crate::compile::{Compiled, Part, Rules, bit, word_fact};
+
+/// What an operation is after everything that needs no choice.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// This value.
+    Value(Value),
+    /// Still an operation.
+    Node(Node),
+}
+
+/// Exact simplification of an operation about to be made.
+pub type Simplify<'a> = dyn FnMut(&mut Function, Node) -> Made + 'a;
+
+/// Budgets and liberties of one saturation. All are counted, so that results do not depend on
+/// the machine.
+pub struct Config<'a> {
+    /// What the program grants.
+    pub granted: Contract,
+    /// Most alternatives of one value.
+    pub alternatives: usize,
+    /// How deep rules apply to what rules made.
+    pub depth: u32,
+    /// Most matches of one value.
+    pub matches: u32,
+    /// Whether the consumer has an opcode that the program may not use yet.
+    pub legal: &'a dyn Fn(Opcode) -> bool,
+    /// Asked before each rewrite.
+    pub spend: &'a dyn Fn() -> bool,
+    /// Rules that are left out, by number.
+    pub disabled: &'a [u16],
+}
+
+/// A function whose values have alternatives.
+pub struct Graph {
+    /// The values, alternatives among them; a value comes after its alternatives.
+    pub f: Function,
+    /// What else each value can be: a value before it, and the rule that says so.
+    pub alternatives: Vec<SmallVec<[(Value, u16); 2]>>,
+    /// What is known of each value.
+    pub infos: Vec<Info>,
+    /// How often each rule replaced a value, by rule.
+    pub replaced: Vec<u32>,
+    /// How often each rule gave an alternative, by rule.
+    pub offered: Vec<u32>,
+    /// Readers of each value in the function it comes from.
+    readers: Vec<u32>,
+    /// The contract of the replacements.
+    pub contract: Contract,
+    /// Replaced values with their rules, in order: value of the old function, rule.
+    pub trail: Vec<(LaneHint, u16)>,
+}
+
+/// Nothing bound.
+const FREE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Bindings([u32; 16]);
+
+struct Builder<'a, 'b> {
+    g: Graph,
+    rules: &'a Rules,
+    config: &'a Config<'a>,
+    simplify: &'a mut Simplify<'b>,
+    /// Matches left for the value at hand.
+    fuel: u32,
+    found: Vec<Bindings>,
+    integers: bool,
+}
+
+/// Rebuilds `f` with the alternatives that `rules` give; `readers` counts the readers of each
+/// of its values.
+pub fn saturate(
+    f: &Function,
+    phis: &PhiInputs,
+    readers: &[u32],
+    rules: &Rules,
+    config: &Config<'_>,
+    simplify: &mut Simplify<'_>,
+) -> Graph {
+    let room = f.values.len() * 2;
+    let mut b = Builder {
+        g: Graph {
+            f: f.successor(0),
+            alternatives: Vec::with_capacity(room),
+            infos: Vec::with_capacity(room),
+            replaced: vec![0; rules.len()],
+            offered: vec![0; rules.len()],
+            readers: Vec::with_capacity(room),
+            contract: Contract::EXACT,
+            trail: Vec::new(),
+        },
+        rules,
+        config,
+        simplify,
+        fuel: 0,
+        found: Vec::new(),
+        integers: uses_integers(f),
+    };
+    let new = rebuild_from(f, &Edits::default(), phis, &mut |g, origin, node| {
+        std::mem::swap(&mut b.g.f, g);
+        let v = b.top(node);
+        let readers = readers.get(ix(origin)).copied().unwrap_or(0);
+        b.g.readers[ix(v)] = b.g.readers[ix(v)].saturating_add(readers);
+        std::mem::swap(&mut b.g.f, g);
+        v
+    });
+    let mut g = b.g;
+    g.f = new;
+    g.grow();
+    g
+}
+
+/// Whether a program computes with integers: only then may rules do so.
+fn uses_integers(f: &Function) -> bool {
+    f.values.values().any(|d| match d.op {
+        VOp::Alu(op) => is_integer(op),
+        _ => false,
+    })
+}
+
+fn is_integer(op: Opcode) -> bool {
+    use tgsi::Ty::*;
+    let info = op.info();
+    !matches!(op, Opcode::Arl | Opcode::Arr | Opcode::Uarl)
+        && (matches!(info.dst_ty, I | U) || info.src_ty.iter().any(|t| matches!(t, I | U)))
+        || op == Opcode::Ucmp
+}
+
+impl Graph {
+    /// Gives every value of the function its tables.
+    fn grow(&mut self) {
+        for i in self.infos.len()..self.f.values.len() {
+            let d = &self.f.values[tgsi_ir::value_at(i)];
+            let info = Info::of(&self.f, d, &self.infos);
+            self.infos.push(info);
+            self.alternatives.push(SmallVec::new());
+            self.readers.push(0);
+        }
+    }
+
+    /// What is known of a value.
+    pub fn info(&self, v: Value) -> Info {
+        self.infos.get(ix(v)).copied().unwrap_or(Info::TOP)
+    }
+}
+
+impl Builder<'_, '_> {
+    /// An operation of the program.
+    fn top(&mut self, node: Node) -> Value {
+        self.fuel = self.config.matches;
+        if let VOp::Multi(m) = node.op
+            && self.g.f.multis[m.0 as usize].inst.op == Opcode::KillIf
+        {
+            let node = self.kill(node);
+            return self.intern(node);
+        }
+        self.make(node, 0)
+    }
+
+    fn intern(&mut self, node: Node) -> Value {
+        let v = node.intern(&mut self.g.f);
+        self.g.grow();
+        v
+    }
+
+    /// The value of an operation, with what rules make of it.
+    fn make(&mut self, node: Node, depth: u32) -> Value {
+        let node = match (self.simplify)(&mut self.g.f, node) {
+            Made::Value(v) => {
+                self.g.grow();
+                return v;
+            }
+            Made::Node(node) => node,
+        };
+        self.g.grow();
+        if depth > 0
+            && let Some(v) = self.g.f.find(node.op, node.precise, &node.args)
+        {
+            return v;
+        }
+        if depth > self.config.depth || node.precise {
+            return self.intern(node);
+        }
+        if let Some(v) = self.g.f.find(node.op, node.precise, &node.args) {
+            // Seen before: only its hint may change.
+            self.intern(node);
+            return v;
+        }
+        let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
+        let offers = self.offers(&node.args);
+        let rules = self.rules;
+        for &r in rules.of(node.op) {
+            let rule = &rules.rules[usize::from(r)];
+            if rule.needs & !offers != 0 || self.fuel == 0 || !self.permits(r, rule) {
+                continue;
+            }
+            self.find(rule, &node.args);
+            for k in 0..self.found.len() {
+                let b = self.found[k];
+                if self.fuel == 0 || alternatives.len() >= self.config.alternatives {
+                    break;
+                }
+                self.fuel -= 1;
+                if !self.admits(rule, &b) || !(self.config.spend)() {
+                    continue;
+                }
+                let found = std::mem::take(&mut self.found);
+                let v = self.build(rule, rule.rhs, &b, &node, depth + 1);
+                self.found = found;
+                let hands_on = rule.hands_on && !self.g.info(v).float;
+                if hands_on && !self.config.granted.includes(Contract::NNAN) {
+                    continue;
+                }
+                if rule.replaces {
+                    self.g.replaced[usize::from(r)] += 1;
+                    self.g.contract = self.g.contract.and(rule.contract);
+                    self.g.trail.push((node.hint, r));
+                    return v;
+                }
+                if !alternatives.iter().any(|a| a.0 == v) {
+                    self.g.offered[usize::from(r)] += 1;
+                    alternatives.push((v, r));
+                }
+            }
+        }
+        let v = self.intern(node);
+        // An alternative made on the way may be the value itself.
+        if self.g.alternatives[ix(v)].is_empty() {
+            alternatives.retain(|a| ix(a.0) < ix(v));
+            self.g.alternatives[ix(v)] = alternatives;
+        }
+        v
+    }
+
+    /// Operations and constants among operands, as bits.
+    fn offers(&self, args: &[Value]) -> u64 {
+        let mut offers = 0;
+        for &a in args {
+            offers |= bit(self.g.f.values[a].op);
+            for &(m, _) in &self.g.alternatives[ix(a)] {
+                offers |= bit(self.g.f.values[m].op);
+                for &(n, _) in &self.g.alternatives[ix(m)] {
+                    offers |= bit(self.g.f.values[n].op);
+                }
+            }
+        }
+        offers
+    }
+
+    /// Whether a rule may be used at all in this program.
+    fn permits(&self, r: u16, rule: &Compiled) -> bool {
+        self.config.granted.includes(rule.contract)
+            && rule
+                .makes
+                .iter()
+                .all(|&op| (self.config.legal)(op) && (self.integers || !is_integer(op)))
+            && !self.config.disabled.contains(&r)
+    }
+
+    /// Whether the conditions of a rule hold.
+    fn admits(&self, rule: &Compiled, b: &Bindings) -> bool {
+        let value = |v: tgsi_rules::Var| tgsi_ir::value_at(b.0[usize::from(v.0)] as usize);
+        let word = |v: tgsi_rules::Var| self.g.f.as_imm(value(v));
+        rule.conds.iter().all(|c| match *c {
+            Cond::Fact(fact, v) => match word(v) {
+                Some(w) => word_fact(fact, w),
+                None => self.g.info(value(v)).knows(fact, None),
+            },
+            Cond::Equal(a, b) => word(a) == word(b),
+            Cond::Different(a, b) => word(a) != word(b),
+            Cond::Less(a, b) => match (word(a), word(b)) {
+                (Some(a), Some(b)) => f32::from_bits(a) < f32::from_bits(b),
+                _ => false,
+            },
+            Cond::ShiftSum(a, b) => match (word(a), word(b)) {
+                (Some(a), Some(b)) => a.checked_add(b).is_some_and(|s| s < 32),
+                _ => false,
+            },
+            Cond::Once(v) => self.g.readers[ix(value(v))] <= 1,
+        })
+    }
+
+    /// The right side of a rule.
+    fn build(
+        &mut self,
+        rule: &Compiled,
+        part: u16,
+        b: &Bindings,
+        root: &Node,
+        depth: u32,
+    ) -> Value {
+        match rule.parts[usize::from(part)] {
+            Part::Var(v) | Part::Const(v) => tgsi_ir::value_at(b.0[usize::from(v)] as usize),
+            Part::Word(w) => {
+                let v = self.g.f.imm(w);
+                self.g.grow();
+                v
+            }
+            Part::Op { op, first, len, .. } => {
+                let mut args = Args::new();
+                for &p in rule.operands(first, len) {
+                    args.push(self.build(rule, p, b, root, depth));
+                }
+                let wide = match op {
+                    VOp::Alu(op) => op.info().dst_ty.is_wide(),
+                    _ => self.g.f.values[args[0]].wide,
+                };
+                let node = Node {
+                    op,
+                    precise: false,
+                    wide,
+                    args,
+                    hint: root.hint,
+                };
+                self.make(node, depth)
+            }
+        }
+    }
+
+    /// Fills `found` with the matches of a rule whose root has these operands.
+    fn find(&mut self, rule: &Compiled, args: &[Value]) {
+        self.found.clear();
+        let Part::Op {
+            first,
+            len,
+            commutes,
+            ..
+        } = rule.parts[usize::from(rule.lhs)]
+        else {
+            return;
+        };
+        let mut matching = Matching {
+            g: &self.g,
+            rule,
+            found: &mut self.found,
+            b: Bindings([FREE; 16]),
+        };
+        matching.operands(first, len, commutes, args, &mut SmallVec::new());
+    }
+
+    /// The tests of a KILL_IF, made simpler one by one.
+    fn kill(&mut self, mut node: Node) -> Node {
+        let VOp::Multi(m) = node.op else { return node };
+        let slots = self.g.f.multis[m.0 as usize].slots.clone();
+        let rules = self.rules;
+        for (k, slot) in slots.iter().enumerate() {
+            if !matches!(slot, Slot::Src(0, _)) || k >= node.args.len() {
+                continue;
+            }
+            'again: for _ in 0..4 {
+                let arg = node.args[k];
+                let offers = self.offers(&[arg]);
+                for &r in rules.kills() {
+                    let rule = &rules.rules[usize::from(r)];
+                    if rule.needs & !offers != 0 || !self.permits(r, rule) {
+                        continue;
+                    }
+                    self.find(rule, &[arg]);
+                    let Some(&b) = self.found.first() else {
+                        continue;
+                    };
+                    let Part::Op { first, .. } = rule.parts[usize::from(rule.rhs)] else {
+                        continue;
+                    };
+                    if !self.admits(rule, &b) || !(self.config.spend)() {
+                        continue;
+                    }
+                    let operand = rule.operands[usize::from(first)];
+                    let new = self.build(rule, operand, &b, &node.clone(), 1);
+                    if new == arg {
+                        continue;
+                    }
+                    self.g.replaced[usize::from(r)] += 1;
+                    self.g.contract = self.g.contract.and(rule.contract);
+                    self.g.trail.push((node.hint, r));
+                    node.args[k] = new;
+                    continue 'again;
+                }
+                break;
+            }
+        }
+        node
+    }
+}
+
+/// Most matches of one rule at one value.
+const MATCHES: usize = 4;
+
+struct Matching<'a> {
+    g: &'a Graph,
+    rule: &'a Compiled,
+    found: &'a mut Vec<Bindings>,
+    b: Bindings,
+}
+
+type Goals = SmallVec<[(u16, Value); 8]>;
+
+impl Matching<'_> {
+    /// Matches operands, then the goals.
+    fn operands(&mut self, first: u16, len: u8, commutes: bool, args: &[Value], goals: &mut Goals) {
+        if args.len() != usize::from(len) {
+            return;
+        }
+        let parts = self.rule.operands(first, len);
+        let mark = goals.len();
+        // The first operand is the next goal.
+        goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
+        self.solve(goals);
+        goals.truncate(mark);
+        if commutes && args[0] != args[1] {
+            goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
+            let top = goals.len() - 1;
+            let (a, b) = (goals[top].1, goals[top - 1].1);
+            goals[top].1 = b;
+            goals[top - 1].1 = a;
+            self.solve(goals);
+            goals.truncate(mark);
+        }
+    }
+
+    fn solve(&mut self, goals: &mut Goals) {
+        if self.found.len() >= MATCHES {
+            return;
+        }
+        let Some((part, v)) = goals.pop() else {
+            self.found.push(self.b);
+            return;
+        };
+        match self.rule.parts[usize::from(part)] {
+            Part::Word(w) => {
+                if self.g.f.as_imm(v) == Some(w) {
+                    self.solve(goals);
+                }
+            }
+            Part::Const(n) if self.g.f.as_imm(v).is_none() => {
+                let _ = n;
+            }
+            Part::Const(n) | Part::Var(n) => {
+                let slot = usize::from(n);
+                let old = self.b.0[slot];
+                if old == FREE {
+                    self.b.0[slot] = ix(v) as u32;
+                    self.solve(goals);
+                    self.b.0[slot] = FREE;
+                } else if old == ix(v) as u32 {
+                    self.solve(goals);
+                }
+            }
+            Part::Op {
+                op,
+                first,
+                len,
+                commutes,
+            } => {
+                let g = self.g;
+                self.at(v, op, first, len, commutes, goals);
+                for &(m, _) in &g.alternatives[ix(v)] {
+                    self.at(m, op, first, len, commutes, goals);
+                    for &(n, _) in &g.alternatives[ix(m)] {
+                        self.at(n, op, first, len, commutes, goals);
+                    }
+                }
+            }
+        }
+        goals.push((part, v));
+    }
+
+    /// Matches an operation against one value as it is.
+    fn at(&mut self, v: Value, op: VOp, first: u16, len: u8, commutes: bool, goals: &mut Goals) {
+        let d = &self.g.f.values[v];
+        if d.op == op && !d.precise {
+            self.operands(first, len, commutes, &d.args, goals);
+        }
+    }
+}

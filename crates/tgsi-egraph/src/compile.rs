@@ -1,0 +1,210 @@
+//! Rules in the form that matching wants, sorted by the operation at their root.
+
+use smallvec::SmallVec;
+use tgsi::Opcode;
+use tgsi_ir::VOp;
+use tgsi_rules::{Cond, Contract, Direction, Fact, Op, RuleSet, Term};
+
+/// A part of a pattern; operands are places in [`Compiled::parts`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// Anything.
+    Var(u8),
+    /// A constant.
+    Const(u8),
+    /// This word.
+    Word(u32),
+    /// An operation on the parts from `first` on, in the list of operands.
+    Op {
+        /// Operation.
+        op: VOp,
+        /// Place of the first operand in [`Compiled::operands`].
+        first: u16,
+        /// Number of operands.
+        len: u8,
+        /// Whether the first two may change places.
+        commutes: bool,
+    },
+}
+
+/// A rule ready to match.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    pub parts: Vec<Part>,
+    /// Operands of parts, as places in `parts`.
+    pub operands: Vec<u16>,
+    /// The root of the left side.
+    pub lhs: u16,
+    /// The root of the right side.
+    pub rhs: u16,
+    pub replaces: bool,
+    pub hands_on: bool,
+    pub contract: Contract,
+    pub conds: SmallVec<[Cond; 2]>,
+    /// Operations and constants that the operands of the root must offer, as bits.
+    pub needs: u64,
+    /// Operations of the right side that are not in the left.
+    pub makes: SmallVec<[Opcode; 2]>,
+}
+
+/// All rules, by root.
+#[derive(Debug)]
+pub struct Rules {
+    pub(crate) rules: Vec<Compiled>,
+    names: Vec<String>,
+    by_root: Vec<Vec<u16>>,
+}
+
+/// A number for each operation that terms can name.
+pub(crate) fn op_index(op: VOp) -> Option<usize> {
+    Some(match op {
+        VOp::Neg => 0,
+        VOp::Abs => 1,
+        VOp::INeg => 2,
+        VOp::Sat => 3,
+        VOp::Alu(op) => KILL + 1 + op as usize,
+        _ => return None,
+    })
+}
+
+/// The index of the test of a KILL_IF.
+const KILL: usize = 4;
+
+/// The bit of an operation among those that operands offer.
+pub(crate) fn bit(op: VOp) -> u64 {
+    match op {
+        VOp::Imm(_) => 1,
+        _ => op_index(op).map_or(0, |i| 2 << (i % 63)),
+    }
+}
+
+fn vop(op: Op) -> VOp {
+    match op {
+        Op::Alu(op) => VOp::Alu(op),
+        Op::Neg => VOp::Neg,
+        Op::Abs => VOp::Abs,
+        Op::INeg => VOp::INeg,
+        Op::Sat => VOp::Sat,
+        // Only its operand is matched; see `Rules::kills`.
+        Op::Kill => VOp::Undef(0),
+    }
+}
+
+impl Rules {
+    /// Prepares rules.
+    pub fn new(set: &RuleSet) -> Rules {
+        let mut out = Rules {
+            rules: Vec::new(),
+            names: set.rules.iter().map(|r| r.name.clone()).collect(),
+            by_root: vec![Vec::new(); KILL + 1 + tgsi::opcode::OPCODES.len()],
+        };
+        for (i, rule) in set.rules.iter().enumerate() {
+            let mut c = Compiled {
+                parts: Vec::new(),
+                operands: Vec::new(),
+                lhs: 0,
+                rhs: 0,
+                replaces: rule.direction == Direction::Replace,
+                hands_on: rule.hands_on(),
+                contract: rule.contract,
+                conds: rule.conds.iter().copied().collect(),
+                needs: 0,
+                makes: SmallVec::new(),
+            };
+            let constant = |v: tgsi_rules::Var| rule.is_constant(v);
+            c.lhs = c.add(&rule.lhs, &constant);
+            c.rhs = c.add(&rule.rhs, &constant);
+            let mut known = Vec::new();
+            rule.lhs.each_op(&mut |op| known.push(op));
+            rule.rhs.each_op(&mut |op| {
+                if let (Op::Alu(o), false) = (op, known.contains(&op)) {
+                    c.makes.push(o);
+                }
+            });
+            let Term::Op(root, args) = &rule.lhs else {
+                continue;
+            };
+            for a in args {
+                c.needs |= match a {
+                    Term::Op(op, _) => bit(vop(*op)),
+                    Term::Word(_) => 1,
+                    Term::Var(v) if constant(*v) => 1,
+                    Term::Var(_) => 0,
+                };
+            }
+            let at = match root {
+                Op::Kill => Some(KILL),
+                op => op_index(vop(*op)),
+            };
+            if let Some(list) = at.and_then(|k| out.by_root.get_mut(k)) {
+                list.push(i as u16);
+            }
+            out.rules.push(c);
+        }
+        out
+    }
+
+    /// The rules whose root is `op`.
+    pub(crate) fn of(&self, op: VOp) -> &[u16] {
+        op_index(op)
+            .and_then(|i| self.by_root.get(i))
+            .map_or(&[], |l| l)
+    }
+
+    /// The rules of the tests of KILL_IF.
+    pub(crate) fn kills(&self) -> &[u16] {
+        &self.by_root[KILL]
+    }
+
+    /// The name of a rule.
+    pub fn name(&self, rule: u16) -> &str {
+        &self.names[usize::from(rule)]
+    }
+
+    /// What a rule needs of its program.
+    pub fn contract(&self, rule: u16) -> Contract {
+        self.rules[usize::from(rule)].contract
+    }
+
+    /// The number of rules.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+}
+
+impl Compiled {
+    fn add(&mut self, t: &Term, constant: &dyn Fn(tgsi_rules::Var) -> bool) -> u16 {
+        let part = match t {
+            Term::Var(v) if constant(*v) => Part::Const(v.0),
+            Term::Var(v) => Part::Var(v.0),
+            Term::Word(w) => Part::Word(*w),
+            Term::Op(op, args) => {
+                let args: Vec<u16> = args.iter().map(|a| self.add(a, constant)).collect();
+                let first = self.operands.len() as u16;
+                self.operands.extend(&args);
+                Part::Op {
+                    op: vop(*op),
+                    first,
+                    len: args.len() as u8,
+                    commutes: op.commutes(),
+                }
+            }
+        };
+        self.parts.push(part);
+        self.parts.len() as u16 - 1
+    }
+
+    pub(crate) fn operands(&self, first: u16, len: u8) -> &[u16] {
+        &self.operands[usize::from(first)..usize::from(first) + usize::from(len)]
+    }
+}
+
+/// Whether a fact holds of a constant word alone.
+pub(crate) fn word_fact(fact: Fact, word: u32) -> bool {
+    fact.holds_of(word)
+}

@@ -1,0 +1,272 @@
+//! Which of equal values to compute.
+
+use rustc_hash::FxHashMap;
+use tgsi::{Opcode, Shape};
+use tgsi_ir::rewrite::{Edits, PhiInputs, liveness, walk};
+use tgsi_ir::{FUNCTION, Function, Item, VOp, Value, ix, value_at};
+use tgsi_rules::Contract;
+
+use crate::{Graph, Rules};
+
+/// How values are priced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// Whether lanes that can share an instruction share its price.
+    pub lanes: bool,
+    /// Rounds of choosing, each with the readers and lanes of the one before.
+    pub rounds: u32,
+}
+
+/// The choice and what it rests on.
+pub struct Choice {
+    /// For each value that is computed as another one.
+    pub edits: Edits,
+    /// The contracts of the rules behind it.
+    pub contract: Contract,
+    /// The rules behind it: value and rule.
+    pub rules: Vec<(Value, u16)>,
+}
+
+/// What costs next to nothing, to break ties.
+const TRIFLE: f32 = 0.02;
+
+/// Chooses among equal values.
+pub fn extract(g: &Graph, phis: &PhiInputs, rules: &Rules, model: Model) -> Choice {
+    let n = g.f.values.len();
+    let roots = roots(&g.f, phis);
+    // `pick[v]` is the value that stands for `v`: itself or an alternative, already resolved.
+    let mut pick: Vec<u32> = (0..n as u32).collect();
+    let mut cost = vec![0f32; n];
+    for _ in 0..model.rounds {
+        let uses = uses(&g.f, &roots, &pick);
+        let counts = if model.lanes {
+            shared(g, &uses, &pick)
+        } else {
+            FxHashMap::default()
+        };
+        let mut next = pick.clone();
+        for i in 0..n {
+            let v = value_at(i);
+            let mut own = price(g, v, &pick, &counts);
+            for &a in &g.f.values[v].args {
+                let a = ix(a);
+                let readers = uses[next[a] as usize].max(1);
+                own += cost[a] / readers as f32;
+            }
+            let mut best = own;
+            let mut to = i as u32;
+            for &(m, _) in &g.alternatives[i] {
+                let c = cost[ix(m)];
+                if c < best - 1e-4 {
+                    best = c;
+                    to = next[ix(m)];
+                }
+            }
+            cost[i] = best;
+            next[i] = to;
+        }
+        pick = next;
+    }
+    finish(g, phis, rules, &pick)
+}
+
+/// Values that items, edges and results name.
+fn roots(f: &Function, phis: &PhiInputs) -> Vec<Value> {
+    let mut roots = Vec::new();
+    walk(f, &f.body, &mut |item| match item {
+        Item::Effect(v) => roots.push(*v),
+        Item::If(i) => roots.push(i.cond),
+        Item::Switch(s) => {
+            roots.push(s.selector);
+            roots.extend(s.cases.iter().filter_map(|c| c.label));
+        }
+        Item::Depart(FUNCTION, args) => roots.extend(args),
+        _ => {}
+    });
+    roots.extend(f.end_args.iter().flatten());
+    for &p in &phis.order {
+        roots.extend(phis.of(p));
+    }
+    roots
+}
+
+/// Readers of each value under a choice; 0 for what is not computed.
+fn uses(f: &Function, roots: &[Value], pick: &[u32]) -> Vec<u32> {
+    let mut uses = vec![0u32; f.values.len()];
+    for &r in roots {
+        uses[pick[ix(r)] as usize] += 1;
+    }
+    for i in (0..f.values.len()).rev() {
+        if uses[i] == 0 {
+            continue;
+        }
+        for &a in &f.values[value_at(i)].args {
+            uses[pick[ix(a)] as usize] += 1;
+        }
+    }
+    uses
+}
+
+/// What lanes have in common that can share an instruction: the operation, and the register
+/// or source instruction of each operand.
+fn key(g: &Graph, v: Value, pick: &[u32]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let f = &g.f;
+    let d = &f.values[v];
+    let VOp::Alu(op) = d.op else { return 0 };
+    let mut h = (op as u64 + 1).wrapping_mul(ODD);
+    let operand = |a: Value| {
+        let mut a = value_at(pick[ix(a)] as usize);
+        let mut sign = 0u64;
+        while let VOp::Neg | VOp::Abs = f.values[a].op {
+            sign = sign * 2 + u64::from(f.values[a].op == VOp::Neg) + 1;
+            a = value_at(pick[ix(f.values[a].args[0])] as usize);
+        }
+        let x = &f.values[a];
+        let (kind, word) = match x.op {
+            VOp::Imm(_) => return 1,
+            VOp::Reg(r, _) => (1, u64::from(r.0)),
+            VOp::Proj(_) => (2, ix(x.args[0]) as u64),
+            VOp::Phi(_) => (3, u64::from(x.hint.inst)),
+            VOp::Alu(op) => (4, u64::from(x.hint.inst) << 16 | op as u64),
+            _ => (5, u64::from(x.hint.inst)),
+        };
+        (word << 8 | kind << 4 | sign).wrapping_mul(ODD)
+    };
+    let commutes = tgsi_rules::Op::Alu(op).commutes();
+    let words: smallvec::SmallVec<[u64; 8]> = d.args.iter().map(|&a| operand(a)).collect();
+    if commutes && words.len() >= 2 {
+        h = h.rotate_left(23) ^ words[0].wrapping_add(words[1]);
+        for w in &words[2..] {
+            h = (h.rotate_left(23) ^ w).wrapping_mul(ODD);
+        }
+    } else {
+        for w in &words {
+            h = (h.rotate_left(23) ^ w).wrapping_mul(ODD);
+        }
+    }
+    h.max(1)
+}
+
+fn componentwise(op: Opcode) -> bool {
+    op.info().shape == Shape::Comp
+}
+
+/// How many values could share instructions, by key: of the values that are computed or could
+/// be in place of one that is.
+fn shared(g: &Graph, uses: &[u32], pick: &[u32]) -> FxHashMap<u64, u32> {
+    let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut keys: smallvec::SmallVec<[u64; 8]> = smallvec::SmallVec::new();
+    for (v, d) in g.f.values.iter() {
+        let i = ix(v);
+        if uses[pick[i] as usize] == 0 || matches!(d.op, VOp::Imm(_) | VOp::Reg(..)) {
+            continue;
+        }
+        keys.clear();
+        let alternatives = g.alternatives[i].iter().map(|a| a.0);
+        for m in std::iter::once(v).chain(alternatives) {
+            if let VOp::Alu(op) = g.f.values[m].op
+                && componentwise(op)
+            {
+                let k = key(g, m, pick);
+                if !keys.contains(&k) {
+                    keys.push(k);
+                }
+            }
+        }
+        for &k in &keys {
+            *counts.entry(k).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The price of the operation itself.
+fn price(g: &Graph, v: Value, pick: &[u32], counts: &FxHashMap<u64, u32>) -> f32 {
+    let d = &g.f.values[v];
+    match d.op {
+        VOp::Imm(_) | VOp::Undef(_) | VOp::Reg(..) | VOp::Phi(_) | VOp::Proj(_) | VOp::Half(_) => {
+            0.0
+        }
+        VOp::Neg | VOp::Abs | VOp::INeg => TRIFLE,
+        VOp::Sat => TRIFLE,
+        VOp::Pair => 0.0,
+        VOp::Multi(_) => 1.0,
+        VOp::Alu(op) => match op.info().shape {
+            Shape::Comp => {
+                if counts.is_empty() {
+                    return 1.0 + TRIFLE;
+                }
+                let m = counts.get(&key(g, v, pick)).copied().unwrap_or(1).max(1);
+                m.div_ceil(4) as f32 / m as f32 + TRIFLE
+            }
+            Shape::Dot(n) => 1.0 + TRIFLE + foreign(g, d, usize::from(n), pick),
+            _ => 1.0 + TRIFLE,
+        },
+    }
+}
+
+/// What a dot product pays because its operands stand in several registers.
+fn foreign(g: &Graph, d: &tgsi_ir::ValueData, n: usize, pick: &[u32]) -> f32 {
+    let mut extra = 0.0;
+    for side in d.args.chunks(n) {
+        let mut homes: smallvec::SmallVec<[u64; 4]> = smallvec::SmallVec::new();
+        for &a in side {
+            let mut a = value_at(pick[ix(a)] as usize);
+            let mut sign = 0;
+            while let VOp::Neg | VOp::Abs = g.f.values[a].op {
+                sign = sign * 2 + u64::from(g.f.values[a].op == VOp::Neg) + 1;
+                a = value_at(pick[ix(g.f.values[a].args[0])] as usize);
+            }
+            let x = &g.f.values[a];
+            let home = match x.op {
+                VOp::Imm(_) => 3,
+                VOp::Reg(r, _) => u64::from(r.0) << 8 | 4,
+                VOp::Proj(_) => (ix(x.args[0]) as u64) << 8 | 5,
+                VOp::Phi(_) => 6,
+                // A computed lane can be computed in place.
+                _ => 7,
+            };
+            let home = home << 4 | sign;
+            if !homes.contains(&home) {
+                homes.push(home);
+            }
+        }
+        extra += (homes.len() as f32 - 1.0).max(0.0) * 0.7;
+    }
+    extra
+}
+
+/// The edits that a choice asks for.
+fn finish(g: &Graph, phis: &PhiInputs, rules: &Rules, pick: &[u32]) -> Choice {
+    let mut edits = Edits::default();
+    for (i, &p) in pick.iter().enumerate() {
+        if p as usize != i {
+            edits.subst.insert(value_at(i), value_at(p as usize));
+        }
+    }
+    let live = liveness(&g.f, &edits, phis);
+    let mut contract = g.contract;
+    let mut fired = Vec::new();
+    for i in 0..g.f.values.len() {
+        // A value that stands for a needed one: the step that the rule took.
+        if pick[i] as usize == i || !live.live[pick[i] as usize] {
+            continue;
+        }
+        let mut v = i;
+        while pick[v] as usize != v {
+            let step = g.alternatives[v]
+                .iter()
+                .find(|(m, _)| pick[ix(*m)] == pick[v]);
+            let Some(&(m, rule)) = step else { break };
+            contract = contract.and(rules.contract(rule));
+            fired.push((value_at(v), rule));
+            v = ix(m);
+        }
+    }
+    Choice {
+        edits,
+        contract,
+        rules: fired,
+    }
+}

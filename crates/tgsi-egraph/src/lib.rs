@@ -1,0 +1,16 @@
+//! Equal values, and which of them to compute.
+//!
+//! [`saturate`] rebuilds a function so that every value carries the alternatives that rules
+//! give it; [`extract`] chooses among them by a cost that sees lanes and registers; the
+//! chosen function is an ordinary one again. The graph is acyclic: a value's alternatives are
+//! made before it, of operands that precede it, and phis are leaves.
+
+mod acyclic;
+mod compile;
+mod extract;
+mod info;
+
+pub use acyclic::{Config, Graph, Made, Simplify, saturate};
+pub use compile::Rules;
+pub use extract::{Choice, Model, extract};
+pub use info::Info;

@@ -1,0 +1,94 @@
+//! # What
+//! Rewriting by rules: every value gets the alternatives that the rules of `passes/rules` allow,
+//! and the cheapest are computed.
+//!
+//! # Why
+//! Which of two equal forms is better depends on what stands beside it: a product and a sum are
+//! one MAD or three lanes of a dot product. A fixed order of rewrites cannot know.
+//!
+//! # Algorithm
+//! An acyclic e-graph (`tgsi-egraph`): rules apply while values are made, then a choice by a cost
+//! that sees lanes and registers.
+//!
+//! # Preserves
+//! What the float profile does not grant: rules carry contracts. Precise values are never matched.
+//!
+//! # Limits
+//! The counted budgets of [`CONFIG`].
+//!
+//! # Cost
+//! Two rebuilds, and matching in proportion to the number of values.
+//!
+//! # Tests
+//! Below, and in `tests/cases/egraph`.
+
+pub use tgsi_egraph::Model;
+use tgsi_egraph::{Config, extract, saturate};
+use tgsi_ir::Function;
+use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
+
+use crate::cx::{PassCx, Rewriting};
+use crate::facts::count_uses;
+use crate::rules::rules;
+use crate::simplify::reduced;
+
+/// How values are priced by default.
+pub const MODEL: Model = Model {
+    lanes: true,
+    rounds: 3,
+};
+
+/// Prices that do not see lanes.
+pub const SHARED: Model = Model {
+    lanes: false,
+    rounds: 3,
+};
+
+/// Rewrites with the default prices.
+pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    let (new, rewriting) = rewritten(func, cx, &[MODEL]).pop()?;
+    cx.rewriting.borrow_mut().add(&rewriting);
+    Some(new)
+}
+
+/// One function for each of the models that changes something, with what rules did to it.
+pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
+    let phis = PhiInputs::collect(func);
+    let readers = count_uses(func, &phis);
+    let rules = rules();
+    let config = Config {
+        granted: cx.profile.grants(func.zero_wins),
+        alternatives: 5,
+        depth: 3,
+        matches: 64,
+        legal: &|op| cx.legal.0(op),
+        spend: &|| cx.spend(),
+        disabled: &cx.disabled_rules,
+    };
+    let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
+        reduced(f, n)
+    });
+    let phis = PhiInputs::collect(&g.f);
+    let replaced: u32 = g.replaced.iter().sum();
+    models
+        .iter()
+        .filter_map(|&model| {
+            let choice = extract(&g, &phis, rules, model);
+            if replaced == 0 && choice.rules.is_empty() {
+                return None;
+            }
+            let mut fired = g.replaced.clone();
+            for &(_, r) in &choice.rules {
+                fired[usize::from(r)] += 1;
+            }
+            let rewriting = Rewriting {
+                nodes: g.f.values.len() as u64,
+                classes: g.alternatives.iter().filter(|a| !a.is_empty()).count() as u64,
+                fired,
+                contract: choice.contract,
+            };
+            let new = rebuild_from(&g.f, &choice.edits, &phis, &mut |f, _, n| n.intern(f));
+            Some((new, rewriting))
+        })
+        .collect()
+}
