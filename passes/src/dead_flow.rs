@@ -10,7 +10,8 @@
 //! One walk with the list of conditions that are decided where the walk stands: inside an arm the
 //! condition holds or not, and behind an arm that cannot be left at its end the other one holds.
 //! A decided branch is replaced by its arm, its phis by the arguments of that arm. A loop without a
-//! way back whose only exit is at the end of its body is replaced by the body.
+//! way back is replaced by its body; where it is left in the middle, what follows goes into the arm
+//! that stays. A condition `OR(a, b)` is `b` where `a` is known to be false.
 //!
 //! # Preserves
 //! Effects and their order. IF tests a float and UIF bits: a taken IF decides a UIF, a UIF that was
@@ -26,8 +27,8 @@
 //! Below: constant and repeated conditions, IF within UIF, equal exits, loops that run once.
 
 use tgsi::Opcode;
-use tgsi_ir::rewrite::{Edits, departs, known_branch, rebuild_with, walk};
-use tgsi_ir::{Body, Function, If, Item, Loop, RegionId, Value, ix};
+use tgsi_ir::rewrite::{Edits, departs, known_branch, never_ends, rebuild_with, walk};
+use tgsi_ir::{Body, Function, If, Item, Loop, RegionId, VOp, Value, ix};
 
 use crate::PassCx;
 use crate::const_fold::keep;
@@ -54,9 +55,10 @@ pub(crate) fn run_owned(func: Function, cx: &PassCx) -> (Function, bool) {
 fn rework(mut func: Function, cx: &PassCx) -> (Function, bool) {
     let body = std::mem::take(&mut func.body);
     let mut flow = Flow {
-        func: &func,
+        func: &mut func,
         cx,
         known: Vec::new(),
+        depth: 0,
         edits: Edits::default(),
         changed: false,
     };
@@ -94,10 +96,12 @@ fn never_kills(func: &Function, v: Value) -> bool {
 }
 
 struct Flow<'a> {
-    func: &'a Function,
+    func: &'a mut Function,
     cx: &'a PassCx,
     /// Decided tests: value, whether on bits, outcome.
     known: Vec<(Value, bool, bool)>,
+    /// Regions around.
+    depth: u32,
     edits: Edits,
     changed: bool,
 }
@@ -108,7 +112,9 @@ impl Flow<'_> {
         let mut out = Body {
             items: Vec::with_capacity(body.items.len()),
         };
+        self.depth += 1;
         self.items(body.items, &mut out);
+        self.depth -= 1;
         self.known.truncate(mark);
         out
     }
@@ -154,6 +160,14 @@ impl Flow<'_> {
         }
     }
 
+    /// Notes the outcome of a branch whose condition was `whole` before it was reduced.
+    fn assume_both(&mut self, whole: Value, cond: Value, bits: bool, outcome: bool) {
+        if whole != cond {
+            self.assume(whole, bits, outcome);
+        }
+        self.assume(cond, bits, outcome);
+    }
+
     /// Notes that phis are other values.
     fn substitute(&mut self, phis: &[Value], args: &[Value]) {
         for (&p, &a) in phis.iter().zip(args) {
@@ -161,7 +175,33 @@ impl Flow<'_> {
         }
     }
 
+    /// The condition of a branch where some conditions are known: of `OR(a, b)` with a false `a`
+    /// only `b` is left.
+    fn reduced_condition(&mut self, i: &mut If) {
+        let before = i.cond;
+        while i.bits
+            && self.func.values[i.cond].op == VOp::Alu(Opcode::Or)
+            && let args = &self.func.values[i.cond].args
+            && let Some(k) = (0..2).find(|&k| {
+                self.known
+                    .iter()
+                    .any(|&(v, bits, outcome)| v == args[k] && bits && !outcome)
+            })
+        {
+            i.cond = args[1 - k];
+        }
+        if i.cond != before {
+            if self.cx.spend() {
+                self.changed = true;
+            } else {
+                i.cond = before;
+            }
+        }
+    }
+
     fn branch(&mut self, mut i: If, out: &mut Body) {
+        let whole = i.cond;
+        self.reduced_condition(&mut i);
         if let Some(taken) = self.decided(&i) {
             let args = if taken {
                 i.then_args.clone()
@@ -177,9 +217,10 @@ impl Flow<'_> {
                 return;
             }
         }
+        let (cond, bits) = (i.cond, i.bits);
         for (arm, outcome) in [(&mut i.then, true), (&mut i.els, false)] {
             let mark = self.known.len();
-            self.assume(i.cond, i.bits, outcome);
+            self.assume_both(whole, cond, bits, outcome);
             *arm = self.body(std::mem::take(arm));
             self.known.truncate(mark);
         }
@@ -191,8 +232,8 @@ impl Flow<'_> {
             return;
         }
         match (&i.then_args, &i.else_args) {
-            (None, Some(_)) => self.assume(i.cond, i.bits, false),
-            (Some(_), None) => self.assume(i.cond, i.bits, true),
+            (None, Some(_)) => self.assume_both(whole, cond, bits, false),
+            (Some(_), None) => self.assume_both(whole, cond, bits, true),
             _ => {}
         }
         out.items.push(Item::If(Box::new(i)));
@@ -213,8 +254,138 @@ impl Flow<'_> {
             self.items(items, out);
             return;
         }
+        if runs_once(&l)
+            && ordered(&l.params, &l.inits)
+            && let Some(levels) = levels(&l.body.items, l.id)
+            && self.depth + levels <= MOST_LEVELS
+            && self.cx.spend()
+        {
+            self.substitute(&l.params, &l.inits);
+            self.changed = true;
+            let place = l.results.iter().copied().min_by_key(|&r| ix(r));
+            let mut nesting = Nesting {
+                id: l.id,
+                results: &l.results,
+                end: l.at[1],
+                phis: Vec::new(),
+            };
+            let mut body = Body::default();
+            let args = nesting.nest(self, l.body.items, &mut body);
+            if let Some(place) = place {
+                self.edits.before.insert(place, nesting.phis);
+            }
+            self.substitute(&l.results, &args.unwrap_or_default());
+            self.items(body.items, out);
+            return;
+        }
         l.body = self.body(l.body);
         out.items.push(Item::Loop(Box::new(l)));
+    }
+}
+
+/// Most regions around what stands in a loop that becomes branches.
+const MOST_LEVELS: u32 = 24;
+
+/// How many branches stand in each other when the exits of region `id` become branches; nothing if
+/// what follows a branch would be needed in both of its arms, or a loop is left from one inside it.
+fn levels(items: &[Item], id: RegionId) -> Option<u32> {
+    let mut levels = 0;
+    for item in items {
+        let departing = departs(std::slice::from_ref(item), id);
+        match item {
+            Item::If(i) if departing => {
+                let stays = match (&i.then_args, &i.else_args) {
+                    (Some(_), Some(_)) => return None,
+                    (Some(a), None) | (None, Some(a)) => ordered(&i.results, a),
+                    (None, None) => true,
+                };
+                if !stays {
+                    return None;
+                }
+                let inner = self::levels(&i.then.items, id)?.max(self::levels(&i.els.items, id)?);
+                levels += 1 + inner;
+            }
+            Item::Loop(_) | Item::Switch(_) if departing => return None,
+            _ => {}
+        }
+    }
+    Some(levels)
+}
+
+/// Turns the exits of a region that runs once into the ends of arms.
+struct Nesting<'a> {
+    id: RegionId,
+    results: &'a [Value],
+    /// Source instruction behind the region.
+    end: u32,
+    /// New phis, those of inner branches first.
+    phis: Vec<Value>,
+}
+
+impl Nesting<'_> {
+    /// Appends items to `out`; the arguments with which control comes to its end, if it does.
+    fn nest(&mut self, flow: &mut Flow<'_>, items: Vec<Item>, out: &mut Body) -> Option<Vec<Value>> {
+        let mut items = items.into_iter();
+        while let Some(item) = items.next() {
+            match item {
+                Item::Depart(id, args) if id == self.id => return Some(args),
+                Item::If(i) if departs(&i.then.items, self.id) || departs(&i.els.items, self.id) => {
+                    return self.branch(flow, *i, items.collect(), out);
+                }
+                other => {
+                    let last = never_ends(&other);
+                    out.items.push(other);
+                    if last {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A branch with an exit: what follows goes into the arm that has none.
+    fn branch(
+        &mut self,
+        flow: &mut Flow<'_>,
+        mut i: If,
+        rest: Vec<Item>,
+        out: &mut Body,
+    ) -> Option<Vec<Value>> {
+        match (&i.then_args, &i.else_args) {
+            (Some(a), None) => {
+                flow.substitute(&i.results, a);
+                i.then.items.extend(rest);
+            }
+            (None, Some(b)) => {
+                flow.substitute(&i.results, b);
+                i.els.items.extend(rest);
+                i.at[1] = i.at[2];
+            }
+            _ => {}
+        }
+        i.at[2] = self.end;
+        let mut then = Body::default();
+        i.then_args = self.nest(flow, i.then.items, &mut then);
+        i.then = then;
+        let mut els = Body::default();
+        i.else_args = self.nest(flow, i.els.items, &mut els);
+        i.els = els;
+        let reached = i.then_args.is_some() || i.else_args.is_some();
+        i.results = if reached {
+            let hints: Vec<_> = self
+                .results
+                .iter()
+                .map(|&r| flow.func.values[r].hint)
+                .collect();
+            hints.into_iter().map(|h| flow.func.phi(h)).collect()
+        } else {
+            Vec::new()
+        };
+        self.phis.extend(&i.results);
+        let results = i.results.clone();
+        out.items.push(Item::If(Box::new(i)));
+        reached.then_some(results)
     }
 }
 
@@ -488,15 +659,11 @@ mod tests {
             %1 = imm 0x0 (0.0)
             %2 = STORE BUFFER[0] <- 0.x=%1 1.x=%0
             body
-              loop 1
-                params 
-                inits 
-                uif %0
-                  depart 1 
-                else
-                  yield 
+              uif %0
+                yield 
+              else
                 do %2
-                depart 1 
+                yield 
             end
         "#]]
         .assert_eq(&out);
@@ -521,11 +688,7 @@ mod tests {
             %1 = IN[0].x
             %2 = STORE BUFFER[0] <- 0.x=%0 1.x=%1
             body
-              loop 1
-                params 
-                inits 
-                do %2
-                depart 1 
+              do %2
             end
         "#]]
         .assert_eq(&out);

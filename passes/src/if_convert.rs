@@ -25,10 +25,11 @@
 //! # Tests
 //! Below: UIF, IF of a comparison, too large, effects, fetches, what was cheaper as a branch.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::{Opcode, Shape, Ty};
 use tgsi_ir::rewrite::{PhiInputs, known_branch, walk};
-use tgsi_ir::{Function, If, Item, VOp, Value, ix};
+use tgsi_ir::{Body, Function, If, Item, VOp, Value, ix};
 
 use crate::PassCx;
 use crate::facts::{Uses, is_float_bool, never_minus_zero};
@@ -61,7 +62,7 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
     let mut branches: Vec<&If> = Vec::new();
     walk(func, &func.body, &mut |item| {
         if let Item::If(i) = item
-            && is_candidate(func, i)
+            && may_be_candidate(func, i)
         {
             branches.push(i);
         }
@@ -71,7 +72,17 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
     }
     let integers = has_integers(func);
     let mut uses = uses.take(func, phis);
-    for i in branches {
+    // Inner branches first: an arm that holds nothing but converted ones is as good as empty.
+    let mut converted: FxHashSet<*const If> = FxHashSet::default();
+    for i in branches.into_iter().rev() {
+        let empty = |body: &Body| {
+            body.items
+                .iter()
+                .all(|item| matches!(item, Item::If(i) if converted.contains(&std::ptr::from_ref(&**i))))
+        };
+        if !empty(&i.then) || !empty(&i.els) {
+            continue;
+        }
         let Some(select) = selection(func, i, integers) else {
             continue;
         };
@@ -97,10 +108,12 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
                 plan.selects.insert(i.results[k], select);
             }
         }
+        converted.insert(std::ptr::from_ref(i));
     }
 }
 
-fn is_candidate(func: &Function, i: &If) -> bool {
+/// Whether a branch has phis and arms that hold at most branches.
+fn may_be_candidate(func: &Function, i: &If) -> bool {
     let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
         return false;
     };
@@ -110,8 +123,9 @@ fn is_candidate(func: &Function, i: &If) -> bool {
             .zip(args)
             .all(|(p, a)| ix(*a) < ix(*p) && ix(i.cond) < ix(*p))
     };
-    i.then.items.is_empty()
-        && i.els.items.is_empty()
+    let branches = |b: &Body| b.items.iter().all(|item| matches!(item, Item::If(_)));
+    branches(&i.then)
+        && branches(&i.els)
         && !i.results.is_empty()
         && known_branch(func, i).is_none()
         && ordered(a)

@@ -63,6 +63,8 @@ pub struct Edits {
     pub redefine: FxHashMap<Value, (VOp, Args)>,
     /// Channels (a mask) that a [`MultiKind::Store`] no longer writes; at least one stays.
     pub trimmed: FxHashMap<Value, u8>,
+    /// Phis at the end of the arena that belong before the value they are listed by.
+    pub before: FxHashMap<Value, Vec<Value>>,
 }
 
 impl Edits {
@@ -72,6 +74,7 @@ impl Edits {
             && self.dropped.is_empty()
             && self.redefine.is_empty()
             && self.trimmed.is_empty()
+            && self.before.is_empty()
     }
 
     /// The value that stands for `v`.
@@ -582,11 +585,26 @@ pub fn rebuild_from(
             }
             continue;
         }
+        if !edits.before.is_empty()
+            && let Some(phis) = edits.before.get(&v)
+        {
+            for &p in phis.iter().filter(|p| live.live[ix(**p)]) {
+                let d = &old.values[p];
+                let node = Node {
+                    op: d.op,
+                    precise: d.precise,
+                    wide: d.wide,
+                    args: Args::new(),
+                    hint: d.hint,
+                };
+                b.map[ix(p)] = Some(rule(&mut b.new, p, node));
+            }
+        }
         if let Some(t) = edits.subst.get(v) {
             b.map[ix(v)] = b.map[ix(edits.resolve(t))];
             continue;
         }
-        if !live.live[ix(v)] {
+        if !live.live[ix(v)] || b.map[ix(v)].is_some() {
             continue;
         }
         let redefined = if edits.redefine.is_empty() {
