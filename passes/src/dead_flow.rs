@@ -324,12 +324,19 @@ struct Nesting<'a> {
 
 impl Nesting<'_> {
     /// Appends items to `out`; the arguments with which control comes to its end, if it does.
-    fn nest(&mut self, flow: &mut Flow<'_>, items: Vec<Item>, out: &mut Body) -> Option<Vec<Value>> {
+    fn nest(
+        &mut self,
+        flow: &mut Flow<'_>,
+        items: Vec<Item>,
+        out: &mut Body,
+    ) -> Option<Vec<Value>> {
         let mut items = items.into_iter();
         while let Some(item) = items.next() {
             match item {
                 Item::Depart(id, args) if id == self.id => return Some(args),
-                Item::If(i) if departs(&i.then.items, self.id) || departs(&i.els.items, self.id) => {
+                Item::If(i)
+                    if departs(&i.then.items, self.id) || departs(&i.els.items, self.id) =>
+                {
                     return self.branch(flow, *i, items.collect(), out);
                 }
                 other => {

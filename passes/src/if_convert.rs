@@ -76,9 +76,9 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
     let mut converted: FxHashSet<*const If> = FxHashSet::default();
     for i in branches.into_iter().rev() {
         let empty = |body: &Body| {
-            body.items
-                .iter()
-                .all(|item| matches!(item, Item::If(i) if converted.contains(&std::ptr::from_ref(&**i))))
+            body.items.iter().all(
+                |item| matches!(item, Item::If(i) if converted.contains(&std::ptr::from_ref(&**i))),
+            )
         };
         if !empty(&i.then) || !empty(&i.els) {
             continue;

@@ -247,7 +247,7 @@ impl Run<'_, '_> {
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         let whole = self.whole_outputs.clone();
-        for options in self.pack_options(program, &whole) {
+        for options in self.pack_options(program, f.zero_wins, &whole) {
             let p = self.timed("pack", |_| pack(f, &lir, &w, &options));
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             if too_long(least_instructions(&l, &p), &bound) {
@@ -412,6 +412,7 @@ impl Run<'_, '_> {
     fn pack_options<'w>(
         &self,
         program: &Program,
+        zero_wins: bool,
         whole_outputs: &'w [i32],
     ) -> Vec<PackOptions<'w>> {
         let base = PackOptions {
@@ -421,6 +422,7 @@ impl Run<'_, '_> {
             virgl: self.options.target.virgl,
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
+            mix: (self.options.level >= Level::O2).then_some(zero_wins),
         };
         match self.options.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.

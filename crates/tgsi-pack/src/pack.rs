@@ -21,6 +21,7 @@ use crate::webs::Webs;
 mod constrain;
 mod dag;
 mod merge;
+mod mix;
 
 /// Number of a pack.
 pub type PackId = u32;
@@ -82,6 +83,8 @@ pub struct PackOptions<'a> {
     pub addresses: u8,
     /// An indexed register that more operands of a block read is copied to a temporary once.
     pub indexed_reads: u32,
+    /// Whether packs of different operations are made one, and if so whether zero wins a product.
+    pub mix: Option<bool>,
 }
 
 /// Where all lanes of an operand stand.

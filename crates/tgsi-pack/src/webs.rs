@@ -333,7 +333,15 @@ struct Outputs<'a> {
     entering: Lists,
     /// The next member of the web of each word; the last one leads back to the first.
     members: Vec<Ent>,
+    /// Source instructions with a lane that is copied to an output and read besides. Its other
+    /// lanes go through the same temporary and the same copy, in place of an instruction of
+    /// their own.
+    shared: FxHashSet<Whole>,
 }
+
+/// What lanes of one source instruction that go to one output have in common: block, source
+/// instruction, opcode, output.
+type Whole = (u32, u32, tgsi::Opcode, i32);
 
 /// Lists of small numbers, by number, that can be joined.
 struct Lists {
@@ -407,12 +415,22 @@ impl<'a> Outputs<'a> {
                 members.swap(e as usize, root as usize);
             }
         }
+        let mut shared = FxHashSet::default();
+        for &(src, dst) in &escapes {
+            if w.read[w.find(src) as usize]
+                && let Some((out, _)) = lir.output[dst as usize]
+                && let Some(whole) = whole(lir, src, out)
+            {
+                shared.insert(whole);
+            }
+        }
         Outputs {
             lir,
             escapes,
             leaving,
             entering,
             members,
+            shared,
         }
     }
 
@@ -464,6 +482,10 @@ impl<'a> Outputs<'a> {
             .all(|i| w.find(self.escapes[i as usize].1) == own)
             && !(options.no_int_outputs && self.members(web).any(|e| integer_def(self.lir, e)))
             && self.fetch_fits(w, web, out)
+            && (self.shared.is_empty()
+                || !self.members(web).any(|e| {
+                    whole(self.lir, e, out.0).is_some_and(|whole| self.shared.contains(&whole))
+                }))
     }
 
     /// Merges an output with a web; says whether anything changed.
@@ -513,6 +535,15 @@ impl<'a> Outputs<'a> {
                     })
             })
         })
+    }
+}
+
+/// See [`Whole`]; nothing for what is no lane of a componentwise operation.
+fn whole(lir: &Lir, e: Ent, out: i32) -> Option<Whole> {
+    let node = lir.nodes.get(lir.def[e as usize] as usize)?;
+    match node.what {
+        What::Alu(op) if crate::lir::packs(op) => Some((node.block, node.hint.inst, op, out)),
+        _ => None,
     }
 }
 

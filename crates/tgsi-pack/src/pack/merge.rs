@@ -13,9 +13,9 @@ const WINDOW: usize = 256;
 const LOOK: usize = 24;
 
 /// Reachability between the packs of a window.
-struct Reach {
+pub(super) struct Reach {
     /// Packs of the window.
-    packs: Vec<PackId>,
+    pub(super) packs: Vec<PackId>,
     /// Window index of each pack, by pack number; `u16::MAX` outside.
     index: Vec<u16>,
     /// `to[i]`: packs that depend on `i`, directly or not.
@@ -23,7 +23,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn has(&self, a: usize, b: usize) -> bool {
+    pub(super) fn has(&self, a: usize, b: usize) -> bool {
         self.to[a][b / 64] >> (b % 64) & 1 != 0
     }
 }
@@ -44,6 +44,9 @@ impl Packing {
                 }
                 let mut r = self.reach(chunk, index);
                 self.merge_window(&mut r, options);
+                if let Some(zero_wins) = options.mix {
+                    self.mix_window(&mut r, zero_wins);
+                }
                 index = r.index;
                 for &p in chunk {
                     index[p as usize] = u16::MAX;
@@ -218,7 +221,7 @@ impl Packing {
     }
 
     /// Makes `i` stand for `j` too in the reachability.
-    fn join(&self, r: &mut Reach, i: usize, j: usize) {
+    pub(super) fn join(&self, r: &mut Reach, i: usize, j: usize) {
         let mut set = r.to[i];
         for (s, t) in set.iter_mut().zip(r.to[j]) {
             *s |= t;
@@ -318,7 +321,7 @@ impl Packing {
     }
 
     /// Whether two packs of one register write different channels.
-    fn distinct_results(&self, a: PackId, b: PackId) -> bool {
+    pub(super) fn distinct_results(&self, a: PackId, b: PackId) -> bool {
         let web = |n: NodeId| self.webs.find(self.lir.nodes[n as usize].dst);
         let (pa, pb) = (&self.packs[a as usize], &self.packs[b as usize]);
         pa.nodes
