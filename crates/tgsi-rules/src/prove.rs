@@ -13,11 +13,12 @@
 //!
 //! This finds wrong rules; it is no proof of right ones.
 
+use std::cell::Cell;
 use std::fmt;
 
 use tgsi::{Opcode, Ty};
 
-use crate::{Contract, Op, Rule, Term};
+use crate::{Contract, Op, Rule, Term, Var};
 
 mod sample;
 mod value;
@@ -51,8 +52,8 @@ pub struct Verdict {
     /// Flags of the contract that no sample needed. `contract` is not among them if a fused
     /// machine could need it.
     pub weaker_than_needed: Vec<&'static str>,
-    /// The contract has only flags about accuracy, and yet a finite result of the left side became
-    /// infinite or a NaN for an infinite or extreme operand.
+    /// A sample too extreme for accuracy to be judged, with a finite result on the left, gives an
+    /// infinity or a NaN on the right.
     pub loses_extremes: bool,
 }
 
@@ -133,15 +134,15 @@ const ACCURACY: Contract = Contract::CONTRACT
 /// # Errors
 /// A sample on which it does not hold, or that there are too few samples to tell.
 pub fn verify(rule: &Rule) -> Result<Verdict, CounterExample> {
-    let check = Check::new(rule);
     let mut samples = Samples::new(rule);
+    let check = Check::new(rule, &samples);
     let mut tuple = Vec::new();
     let mut compared = 0;
     let mut loses_extremes = false;
     let mut needed = vec![false; check.reduced.len()];
     while samples.next(&mut tuple) {
         for mode in check.modes.iter().copied() {
-            let machine = Machine { vars: &tuple, mode };
+            let machine = Machine::new(&tuple, mode);
             let left = machine.value(&rule.lhs, &mut None);
             let right = machine.value(&rule.rhs, &mut None);
             if agree(left, right, check.ty) {
@@ -151,7 +152,11 @@ pub fn verify(rule: &Rule) -> Result<Verdict, CounterExample> {
             let case = Case::new(&check, machine, left, right);
             for ((contract, _), needed) in check.reduced.iter().zip(&mut needed) {
                 if !*needed && check.concerns(*contract, mode) {
-                    *needed = case.judge(*contract) == Judgement::Wrong;
+                    *needed = match case.judge(*contract) {
+                        Judgement::Right | Judgement::Excused => false,
+                        Judgement::Extreme => case.loses(),
+                        Judgement::Wrong => true,
+                    };
                 }
             }
             if !check.concerns(check.contract, mode) {
@@ -159,7 +164,8 @@ pub fn verify(rule: &Rule) -> Result<Verdict, CounterExample> {
             }
             match case.judge(check.contract) {
                 Judgement::Right => compared += 1,
-                Judgement::Excused => loses_extremes |= case.loses_extremes(check.contract),
+                Judgement::Excused => {}
+                Judgement::Extreme => loses_extremes |= case.loses(),
                 Judgement::Wrong => return Err(case.counter_example()),
             }
         }
@@ -191,10 +197,12 @@ struct Check<'a> {
     modes: &'static [Mode],
     /// The type of what is compared.
     ty: Ty,
+    /// Which variables have 64 bits.
+    wide: Vec<bool>,
 }
 
-impl Check<'_> {
-    fn new(rule: &Rule) -> Check<'_> {
+impl<'a> Check<'a> {
+    fn new(rule: &'a Rule, samples: &Samples<'_>) -> Check<'a> {
         let mut products = false;
         let mut fuses = false;
         for t in [&rule.lhs, &rule.rhs] {
@@ -243,6 +251,9 @@ impl Check<'_> {
             reduced,
             modes,
             ty,
+            wide: (0..rule.vars.len() as u8)
+                .map(|v| samples.is_wide(Var(v)))
+                .collect(),
         }
     }
 
@@ -269,7 +280,10 @@ fn agree(left: Value, right: Value, ty: Ty) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Right,
+    /// The program has no such values.
     Excused,
+    /// Accuracy cannot be judged.
+    Extreme,
     Wrong,
 }
 
@@ -322,7 +336,7 @@ impl<'a> Case<'a> {
             return Judgement::Wrong;
         }
         if met(|s| s.extreme) || contract.includes(Contract::AFN) && l.open_power {
-            return Judgement::Excused;
+            return Judgement::Extreme;
         }
         let factor = if contract.includes(Contract::AFN) {
             1e-3
@@ -357,37 +371,29 @@ impl<'a> Case<'a> {
         (left - right).abs() <= factor * largest + 2.0 * spread
     }
 
-    /// The left side for variables that are a little off: what it does there it may do here.
+    /// The left side with all floats a little off: what it does then, rounding may do to it.
     fn jittered(&self) -> Vec<Value> {
         let mut random = Random(1);
-        let mut near = self.machine.vars.to_vec();
-        let mut values = Vec::new();
-        for _ in 0..16 {
-            for (to, from) in near.iter_mut().zip(self.machine.vars) {
-                let off = 1.0 + (random.fraction() - 0.5) * 1e-5;
-                to.bits = match u32::try_from(from.bits) {
-                    Ok(w) => {
-                        let x = f64::from(f32::from_bits(w)) * off;
-                        u64::from((x as f32).to_bits())
-                    }
-                    Err(_) => (f64::from_bits(from.bits) * off).to_bits(),
-                };
+        let vars = self.machine.vars;
+        let value = |_| {
+            let mut near = vars.to_vec();
+            for (v, wide) in near.iter_mut().zip(&self.check.wide) {
+                v.bits = random.near(v.bits, *wide);
             }
             let machine = Machine {
                 vars: &near,
                 mode: self.machine.mode,
+                noise: Some(Cell::new(random.next())),
             };
-            values.push(machine.value(&self.check.rule.lhs, &mut None));
-        }
-        values
+            machine.value(&self.check.rule.lhs, &mut None)
+        };
+        (0..16).map(value).collect()
     }
 
-    fn loses_extremes(&self, contract: Contract) -> bool {
-        let special = Contract::NNAN.and(Contract::NINF);
-        contract.without(special) == contract
-            && self
-                .numbers()
-                .is_some_and(|[left, right]| left.is_finite() && !right.is_finite())
+    /// Whether something appears from nothing on a sample that is too extreme to be judged.
+    fn loses(&self) -> bool {
+        self.numbers()
+            .is_some_and(|[left, right]| left.is_finite() && !right.is_finite())
     }
 
     fn counter_example(&self) -> CounterExample {

@@ -143,6 +143,14 @@ fn wrong_rules_are_refused() {
         "(kill (add a 0.0)) => (kill (add a 1.0))",
         "(mov a) => (add a -0.0)",
         "(and (add a b) 0x7fffffff) => (add a b)",
+        "(cmp a (neg a) a) => (abs a) [nsz]",
+        "(fslt (add a b) (add a c)) => (fslt c b) [nnan, ninf, reassoc]",
+        "(rcp a) => (mul (rsq a) (rsq a)) [arcp]",
+        "(lrp a b c) => (add (mul a c) (mul b (add 1.0 (neg a)))) [reassoc]",
+        "(dp4 a b c d e f g h) => (add (mul d h) (dp3 a b c e g f)) [reassoc]",
+        "(sin a) => (cos (add a 1.5)) [afn]",
+        "(i2f (ishr a 1i)) => (mul (i2f a) 0.5)",
+        "(f2i (flr a)) => (f2i a)",
     ] {
         let result = verify(&rule(text));
         assert!(result.is_err(), "{text} passes: {result:?}");
@@ -183,6 +191,13 @@ fn right_rules_are_accepted() {
         "(min (min a #k) #j) => (min a #k) {less #k #j, not-nan a}",
         "(and m a) => (ucmp m a 0i) {mask m}",
         "(sge b 0.5) => b {bool b}",
+        "(cmp a (neg a) a) => (abs a) [nsz, nnan]",
+        "(cmp a (neg a) a) => (abs a) [nsz] {float a}",
+        "(fslt (add a b) (add a c)) => (fslt b c) [nnan, ninf, reassoc]",
+        "(lrp a b c) => (add (mul a b) (mul c (add 1.0 (neg a)))) [reassoc]",
+        "(dp4 a b c d e f g h) => (add (mul d h) (dp3 a b c e f g)) [reassoc]",
+        "(sin a) => (cos (add a -1.5707964)) [afn]",
+        "(f2i (trunc a)) => (f2i a)",
     ] {
         let text = text.trim_end_matches(" -- ");
         let result = verify(&rule(text));

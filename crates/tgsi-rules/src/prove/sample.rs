@@ -82,6 +82,17 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// A float whose last few digits differ.
+    pub(super) fn near(&mut self, bits: u64, wide: bool) -> u64 {
+        let off = 1.0 + (self.fraction() - 0.5) * 1e-5;
+        if wide {
+            (f64::from_bits(bits) * off).to_bits()
+        } else {
+            let x = f64::from(f32::from_bits(bits as u32)) * off;
+            u64::from((x as f32).to_bits())
+        }
+    }
+
     /// Of +-[1e-3, 1e3], every order of magnitude alike.
     fn moderate(&mut self) -> f64 {
         let size = 10f64.powf(self.fraction() * 6.0 - 3.0);
@@ -145,7 +156,8 @@ impl<'a> Samples<'a> {
         samples
     }
 
-    fn is_wide(&self, v: Var) -> bool {
+    /// Whether a variable has 64 bits.
+    pub(super) fn is_wide(&self, v: Var) -> bool {
         self.wide.get(usize::from(v.0)).copied().unwrap_or(false)
     }
 

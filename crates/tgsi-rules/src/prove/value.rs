@@ -1,9 +1,12 @@
 //! The value of a term, and what was met on the way to it.
 
+use std::cell::Cell;
+
 use tgsi::eval::{abs_f, apply_sat, neg_f};
 use tgsi::{Eval, Opcode, Ty};
 
 use super::Mode;
+use super::sample::Random;
 use crate::{Op, Term};
 
 /// A word or, for 64-bit operations, a pair of them.
@@ -52,12 +55,12 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    fn add(&mut self, x: f64) {
+    fn add(&mut self, x: f64, moderate: f64) {
         self.nan |= x.is_nan();
         self.inf |= x.is_infinite();
         self.zero |= x == 0.0;
         let size = x.abs();
-        self.extreme |= size != 0.0 && !(1e-18..=1e18).contains(&size);
+        self.extreme |= size != 0.0 && !(1.0 / moderate..=moderate).contains(&size);
         if size.is_finite() {
             self.largest = self.largest.max(size);
         }
@@ -80,6 +83,18 @@ pub(super) struct Trace {
 pub(super) struct Machine<'a> {
     pub(super) vars: &'a [Value],
     pub(super) mode: Mode,
+    /// Where results that are rounded are put a little off at random: the state of the generator.
+    pub(super) noise: Option<Cell<u64>>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(vars: &'a [Value], mode: Mode) -> Machine<'a> {
+        Machine {
+            vars,
+            mode,
+            noise: None,
+        }
+    }
 }
 
 impl Machine<'_> {
@@ -97,15 +112,22 @@ impl Machine<'_> {
             *slot = self.value(term, trace);
         }
         let args = &room[..terms.len().min(room.len())];
-        let result = apply(op, args, self.mode);
+        let mut result = apply(op, args, self.mode);
+        if let Some(state) = &self.noise
+            && rounds(op)
+        {
+            let mut random = Random(state.get());
+            result.bits = random.near(result.bits, operand_type(op, 0).is_wide());
+            state.set(random.0);
+        }
         if let Some(trace) = trace {
             for (i, (arg, term)) in args.iter().zip(terms).enumerate() {
                 if let (Term::Var(_), Some(x)) = (term, arg.number(operand_type(op, i))) {
-                    trace.vars.add(x);
+                    trace.vars.add(x, 1e4);
                 }
             }
             if let Some(x) = result.number(result_type(op)) {
-                trace.inner.add(x);
+                trace.inner.add(x, 1e18);
             }
             if let (Op::Alu(Opcode::Pow), [base, power, ..]) = (op, args) {
                 let [base, power] = [base, power].map(|v| f32::from_bits(v.bits as u32));
@@ -235,6 +257,36 @@ pub(super) fn multiplies(op: Op) -> bool {
         op,
         Op::Alu(Mul | Mad | Fma | Lrp | Dp2 | Dp3 | Dp4 | Dph | Dp2a)
     )
+}
+
+/// Whether results of an operation are rounded.
+fn rounds(op: Op) -> bool {
+    use Opcode::*;
+    multiplies(op)
+        || matches!(
+            op,
+            Op::Alu(
+                Add | Sub
+                    | Div
+                    | Rcp
+                    | Rcc
+                    | Rsq
+                    | Sqrt
+                    | Ex2
+                    | Lg2
+                    | Pow
+                    | Sin
+                    | Cos
+                    | Dadd
+                    | Dmul
+                    | Dmad
+                    | Dfma
+                    | Ddiv
+                    | Drcp
+                    | Drsq
+                    | Dsqrt
+            )
+        )
 }
 
 /// The result under `MUL_ZERO_WINS`, for the operations that property concerns. POW stays as it is:
