@@ -9,7 +9,8 @@
 //! * `nsz`: zeros, or infinities that came of zeros, differ by their sign.
 //! * `contract`, `reassoc`, `arcp`, `afn`: the results are close, compared with the largest number
 //!   met. Tuples on whose left side there are NaNs, infinities and numbers of extreme magnitude are
-//!   not judged; under `afn` neither is a POW that GLSL leaves undefined.
+//!   not judged, nor are those that overflow or underflow on either side; under `afn` neither is a
+//!   POW that GLSL leaves undefined.
 //!
 //! This finds wrong rules; it is no proof of right ones.
 
@@ -335,7 +336,11 @@ impl<'a> Case<'a> {
         if contract.without(ACCURACY) == contract {
             return Judgement::Wrong;
         }
-        if met(|s| s.extreme) || contract.includes(Contract::AFN) && l.open_power {
+        if met(|s| s.extreme)
+            || l.left_range
+            || r.left_range
+            || contract.includes(Contract::AFN) && l.open_power
+        {
             return Judgement::Extreme;
         }
         let factor = if contract.includes(Contract::AFN) {

@@ -146,6 +146,8 @@ fn wrong_rules_are_refused() {
         "(cmp a (neg a) a) => (abs a) [nsz]",
         "(fslt (add a b) (add a c)) => (fslt c b) [nnan, ninf, reassoc]",
         "(rcp a) => (mul (rsq a) (rsq a)) [arcp]",
+        // Products that underflow to -0 make the sign of w count.
+        "(dp4 a b c w d e f 1.0) => (add (dp3 a b c d e f) w)",
         "(lrp a b c) => (add (mul a c) (mul b (add 1.0 (neg a)))) [reassoc]",
         "(dp4 a b c d e f g h) => (add (mul d h) (dp3 a b c e g f)) [reassoc]",
         "(sin a) => (cos (add a 1.5)) [afn]",

@@ -59,7 +59,7 @@ const SPECIAL_WIDE: [u64; 20] = [
 
 /// How many tuples of special words, and how many random ones, a rule is tried on.
 const COMBINATIONS: usize = 5000;
-const RANDOM: usize = 3000;
+const RANDOM: usize = 4000;
 
 /// The splitmix64 generator.
 pub(super) struct Random(pub(super) u64);
@@ -218,9 +218,9 @@ impl<'a> Samples<'a> {
         tuple.clear();
         // Half of the tuples are of one kind throughout: with many variables there would
         // hardly ever be one without an extreme.
-        let common = (self.random.next() & 1 == 0).then(|| 1 + self.random.below(3));
+        let common = (self.random.next() & 1 == 0).then(|| 1 + self.random.below(5));
         for v in 0..self.pools.len() {
-            let kind = common.unwrap_or_else(|| self.random.below(6));
+            let kind = common.unwrap_or_else(|| self.random.below(8));
             let mut bits = if self.wide[v] {
                 self.wide_word(kind, v)
             } else {
@@ -261,7 +261,11 @@ impl<'a> Samples<'a> {
                 _ => small(r).to_bits(),
             },
             3 => (r.below(80) as u32).wrapping_sub(8),
-            4 => return self.pooled(v),
+            // Their products are zeros of either sign.
+            4 if r.below(8) == 0 => 1 << 31,
+            4 => (r.moderate() as f32 * 1e-30).to_bits(),
+            5 => [0, 1 << 31, 1f32.to_bits(), (-1f32).to_bits()][r.below(4)],
+            6 => return self.pooled(v),
             _ => (r.fraction() as f32).to_bits(),
         };
         w.into()
@@ -274,7 +278,9 @@ impl<'a> Samples<'a> {
             1 => r.moderate().to_bits(),
             2 => (r.below(17) as f64 - 8.0).to_bits(),
             3 => (r.below(80) as u64).wrapping_sub(8),
-            4 => self.pooled(v),
+            4 => (r.moderate() * 1e-200).to_bits(),
+            5 => [0, 1 << 63, 1f64.to_bits(), (-1f64).to_bits()][r.below(4)],
+            6 => self.pooled(v),
             _ => r.fraction().to_bits(),
         }
     }

@@ -77,6 +77,8 @@ pub(super) struct Trace {
     /// A POW where languages leave open what it is: of a negative base, or of 0 to a power that
     /// is not positive.
     pub(super) open_power: bool,
+    /// A result left the range of floats: it overflowed, or it is nothing though no operand is.
+    pub(super) left_range: bool,
 }
 
 /// Evaluates terms for one tuple of words.
@@ -129,6 +131,7 @@ impl Machine<'_> {
             if let Some(x) = result.number(result_type(op)) {
                 trace.inner.add(x, 1e18);
             }
+            trace.left_range |= leaves_range(op, args, result);
             if let (Op::Alu(Opcode::Pow), [base, power, ..]) = (op, args) {
                 let [base, power] = [base, power].map(|v| f32::from_bits(v.bits as u32));
                 trace.open_power |= base < 0.0 || base == 0.0 && power <= 0.0;
@@ -257,6 +260,31 @@ pub(super) fn multiplies(op: Op) -> bool {
         op,
         Op::Alu(Mul | Mad | Fma | Lrp | Dp2 | Dp3 | Dp4 | Dph | Dp2a)
     )
+}
+
+/// Whether a result is infinite, or too small, for lack of range and not by its operands.
+fn leaves_range(op: Op, args: &[Value], result: Value) -> bool {
+    use Opcode::*;
+    let Some(x) = result.number(result_type(op)) else {
+        return false;
+    };
+    let number = |i: usize| {
+        args.get(i)
+            .and_then(|a| a.number(operand_type(op, i)))
+            .unwrap_or(1.0)
+    };
+    let none_is = |f: fn(f64) -> bool| !(0..args.len()).any(|i| f(number(i)));
+    let (zero, infinite) = (|x| x == 0.0, |x: f64| !x.is_finite());
+    let Op::Alu(code) = op else { return false };
+    let pole = match code {
+        Rcp | Rsq | Lg2 | Pow | Drcp | Drsq => number(0) == 0.0,
+        Div | Ddiv => number(1) == 0.0,
+        _ => false,
+    };
+    let over = x.is_infinite() && rounds(op) && !pole && none_is(infinite);
+    let small = x.abs() < f64::from(f32::MIN_POSITIVE);
+    let shrinks = matches!(code, Mul | Div | Rcp | Ex2 | Pow | Dmul | Ddiv | Drcp);
+    over || small && shrinks && none_is(zero) && none_is(infinite)
 }
 
 /// Whether results of an operation are rounded.
