@@ -10,10 +10,13 @@
 //! [`RuleSet::parse`] reads such lines; matchers and documentation are made from the same
 //! data. A [`Profile`] says which contracts a program grants.
 
+mod canonical;
 mod contract;
 mod parse;
+pub mod prove;
 mod term;
 
+pub use canonical::canonical;
 pub use contract::{Contract, Profile};
 pub use parse::{RuleError, RuleSet};
 pub use term::{Cond, Direction, Fact, Op, Rule, Term, Var};
