@@ -23,7 +23,7 @@
 //! Below, and in `tests/cases/egraph`.
 
 pub use tgsi_egraph::Model;
-use tgsi_egraph::{Config, extract, saturate};
+use tgsi_egraph::{Config, extract, may_apply, saturate};
 use tgsi_ir::Function;
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
 
@@ -53,11 +53,15 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
 
 /// One function for each of the models that changes something, with what rules did to it.
 pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
+    let rules = rules();
+    let granted = cx.profile.grants(func.zero_wins);
+    if !may_apply(func, rules, granted) {
+        return Vec::new();
+    }
     let phis = PhiInputs::collect(func);
     let readers = count_uses(func, &phis);
-    let rules = rules();
     let config = Config {
-        granted: cx.profile.grants(func.zero_wins),
+        granted,
         alternatives: 5,
         depth: 3,
         matches: 64,
@@ -68,6 +72,9 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
     let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
         reduced(f, n)
     });
+    if g.is_plain() {
+        return Vec::new();
+    }
     let phis = PhiInputs::collect(&g.f);
     let replaced: u32 = g.replaced.iter().sum();
     models

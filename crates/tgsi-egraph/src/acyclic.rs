@@ -120,6 +120,25 @@ pub fn saturate(
     g
 }
 
+/// Whether any rule could apply to a value of `f` as it is: what takes no look at operands' operands.
+pub fn may_apply(f: &Function, rules: &Rules, granted: Contract) -> bool {
+    f.values.values().any(|d| match d.op {
+        VOp::Multi(m) => f.multis[m.0 as usize].inst.op == Opcode::KillIf,
+        VOp::Alu(_) | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Sat if !d.precise => {
+            let list = rules.of(d.op);
+            if list.is_empty() {
+                return false;
+            }
+            let offers = d.args.iter().fold(0, |o, &a| o | bit(f.values[a].op));
+            list.iter().any(|&r| {
+                let rule = &rules.rules[usize::from(r)];
+                rule.needs & !offers == 0 && granted.includes(rule.contract)
+            })
+        }
+        _ => false,
+    })
+}
+
 /// Whether a program computes with integers: only then may rules do so.
 fn uses_integers(f: &Function) -> bool {
     f.values.values().any(|d| match d.op {
@@ -146,6 +165,11 @@ impl Graph {
             self.alternatives.push(SmallVec::new());
             self.readers.push(0);
         }
+    }
+
+    /// Whether no rule did anything.
+    pub fn is_plain(&self) -> bool {
+        self.trail.is_empty() && self.alternatives.iter().all(|a| a.is_empty())
     }
 
     /// What is known of a value.

@@ -37,17 +37,19 @@ pub fn extract(g: &Graph, phis: &PhiInputs, rules: &Rules, model: Model) -> Choi
     // `pick[v]` is the value that stands for `v`: itself or an alternative, already resolved.
     let mut pick: Vec<u32> = (0..n as u32).collect();
     let mut cost = vec![0f32; n];
+    let mut keys = vec![0u64; n];
     for _ in 0..model.rounds {
         let uses = uses(&g.f, &roots, &pick);
+        keys.fill(0);
         let counts = if model.lanes {
-            shared(g, &uses, &pick)
+            shared(g, &uses, &pick, &mut keys)
         } else {
             FxHashMap::default()
         };
         let mut next = pick.clone();
         for i in 0..n {
             let v = value_at(i);
-            let mut own = price(g, v, &pick, &counts);
+            let mut own = price(g, v, &pick, keys[i], &counts);
             for &a in &g.f.values[v].args {
                 let a = ix(a);
                 let readers = uses[next[a] as usize].max(1);
@@ -153,9 +155,10 @@ fn componentwise(op: Opcode) -> bool {
 }
 
 /// How many values could share instructions, by key: of the values that are computed or could
-/// be in place of one that is.
-fn shared(g: &Graph, uses: &[u32], pick: &[u32]) -> FxHashMap<u64, u32> {
+/// be in place of one that is. Notes the key of each in `key_of`.
+fn shared(g: &Graph, uses: &[u32], pick: &[u32], key_of: &mut [u64]) -> FxHashMap<u64, u32> {
     let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
+    counts.reserve(uses.len() / 4);
     let mut keys: smallvec::SmallVec<[u64; 8]> = smallvec::SmallVec::new();
     for (v, d) in g.f.values.iter() {
         let i = ix(v);
@@ -168,7 +171,10 @@ fn shared(g: &Graph, uses: &[u32], pick: &[u32]) -> FxHashMap<u64, u32> {
             if let VOp::Alu(op) = g.f.values[m].op
                 && componentwise(op)
             {
-                let k = key(g, m, pick);
+                if key_of[ix(m)] == 0 {
+                    key_of[ix(m)] = key(g, m, pick);
+                }
+                let k = key_of[ix(m)];
                 if !keys.contains(&k) {
                     keys.push(k);
                 }
@@ -182,7 +188,7 @@ fn shared(g: &Graph, uses: &[u32], pick: &[u32]) -> FxHashMap<u64, u32> {
 }
 
 /// The price of the operation itself.
-fn price(g: &Graph, v: Value, pick: &[u32], counts: &FxHashMap<u64, u32>) -> f32 {
+fn price(g: &Graph, v: Value, pick: &[u32], key: u64, counts: &FxHashMap<u64, u32>) -> f32 {
     let d = &g.f.values[v];
     match d.op {
         VOp::Imm(_) | VOp::Undef(_) | VOp::Reg(..) | VOp::Phi(_) | VOp::Proj(_) | VOp::Half(_) => {
@@ -197,7 +203,7 @@ fn price(g: &Graph, v: Value, pick: &[u32], counts: &FxHashMap<u64, u32>) -> f32
                 if counts.is_empty() {
                     return 1.0 + TRIFLE;
                 }
-                let m = counts.get(&key(g, v, pick)).copied().unwrap_or(1).max(1);
+                let m = counts.get(&key).copied().unwrap_or(1).max(1);
                 m.div_ceil(4) as f32 / m as f32 + TRIFLE
             }
             Shape::Dot(n) => 1.0 + TRIFLE + foreign(g, d, usize::from(n), pick),

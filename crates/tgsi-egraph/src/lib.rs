@@ -10,7 +10,7 @@ mod compile;
 mod extract;
 mod info;
 
-pub use acyclic::{Config, Graph, Made, Simplify, saturate};
+pub use acyclic::{Config, Graph, Made, Simplify, may_apply, saturate};
 pub use compile::Rules;
 pub use extract::{Choice, Model, extract};
 pub use info::Info;
