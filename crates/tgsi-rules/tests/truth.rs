@@ -110,6 +110,9 @@ fn apply(op: Op, a: &[u32], zero_wins: bool) -> Option<u32> {
         Op::Kill => u32::from(x(0) < 0.0),
         Op::Alu(Opcode::Mul) => product(zero_wins, a[0], a[1]).to_bits(),
         Op::Alu(Opcode::Mad) => (product(zero_wins, a[0], a[1]) + x(2)).to_bits(),
+        Op::Alu(Opcode::Lrp) => {
+            (product(zero_wins, a[0], (x(1) - x(2)).to_bits()) + x(2)).to_bits()
+        }
         Op::Alu(Opcode::Dp2) => dot(2).to_bits(),
         Op::Alu(Opcode::Dp3) => dot(3).to_bits(),
         Op::Alu(Opcode::Dp4) => dot(4).to_bits(),
