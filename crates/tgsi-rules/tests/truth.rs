@@ -42,6 +42,9 @@ const EXTREME: [f32; 8] = [
 /// Relative deviation that a rule of the relaxed contracts may show.
 const TOLERANCE: f64 = 1e-4;
 
+/// Words tried of each kind where not all are.
+const SAMPLES: usize = 5_000;
+
 /// A small generator of random numbers.
 struct Random(u64);
 
@@ -144,6 +147,10 @@ fn eval(t: &Term, env: &[u32], zero_wins: bool, met: &mut Met) -> Option<u32> {
             }
             if matches!(op, Op::Alu(Opcode::Mad)) {
                 met.scale = met.scale.max(size(args[2]));
+            }
+            if let Op::Alu(Opcode::Dp2 | Opcode::Dp3 | Opcode::Dp4) = op {
+                let product = product(zero_wins, args[0], args[args.len() / 2]);
+                met.scale = met.scale.max(f64::from(product).abs());
             }
             if let Op::Alu(Opcode::Lrp) = op {
                 met.scale = met.scale.max(size(args[1])).max(size(args[2]));
@@ -295,7 +302,7 @@ fn judge(rule: &Rule) -> Result<u32, String> {
         }
         let all = specials.len().pow(n as u32);
         let exhaustive = n <= 3;
-        for i in 0..if exhaustive { all } else { 20_000 } {
+        for i in 0..if exhaustive { all } else { SAMPLES } {
             let mut rest = i;
             let env: Vec<u32> = (0..n)
                 .map(|_| {
@@ -317,7 +324,7 @@ fn judge(rule: &Rule) -> Result<u32, String> {
                 return Err(wrong);
             }
         }
-        for _ in 0..20_000 {
+        for _ in 0..SAMPLES {
             let env: Vec<u32> = (0..n)
                 .map(|i| {
                     let x = match random.next() % 8 {
