@@ -116,6 +116,9 @@ fn apply(op: Op, a: &[u32], zero_wins: bool) -> Option<u32> {
         Op::Alu(Opcode::Lrp) => {
             (product(zero_wins, a[0], (x(1) - x(2)).to_bits()) + x(2)).to_bits()
         }
+        Op::Alu(Opcode::Fma) if zero_wins && (x(0) == 0.0 || x(1) == 0.0) => {
+            (x(2) + 0.0).to_bits()
+        }
         Op::Alu(Opcode::Dp2) => dot(2).to_bits(),
         Op::Alu(Opcode::Dp3) => dot(3).to_bits(),
         Op::Alu(Opcode::Dp4) => dot(4).to_bits(),
