@@ -48,7 +48,10 @@ fn writings(t: &Term) -> Vec<Term> {
         let ways = writings(a);
         lists = lists
             .iter()
-            .flat_map(|l| ways.iter().map(|w| [l.as_slice(), &[w.clone()]].concat()))
+            .flat_map(|l| {
+                ways.iter()
+                    .map(|w| [l.as_slice(), std::slice::from_ref(w)].concat())
+            })
             .collect();
     }
     if op.commutes() {

@@ -67,7 +67,7 @@ impl Random {
     /// A number of ordinary size, positive or negative.
     fn number(&mut self) -> f32 {
         let x = (self.unit() * 9.0 - 5.0).exp2();
-        if self.next() % 3 == 0 { -x } else { x }
+        if self.next().is_multiple_of(3) { -x } else { x }
     }
 }
 
@@ -116,9 +116,7 @@ fn apply(op: Op, a: &[u32], zero_wins: bool) -> Option<u32> {
         Op::Alu(Opcode::Lrp) => {
             (product(zero_wins, a[0], (x(1) - x(2)).to_bits()) + x(2)).to_bits()
         }
-        Op::Alu(Opcode::Fma) if zero_wins && (x(0) == 0.0 || x(1) == 0.0) => {
-            (x(2) + 0.0).to_bits()
-        }
+        Op::Alu(Opcode::Fma) if zero_wins && (x(0) == 0.0 || x(1) == 0.0) => (x(2) + 0.0).to_bits(),
         Op::Alu(Opcode::Dp2) => dot(2).to_bits(),
         Op::Alu(Opcode::Dp3) => dot(3).to_bits(),
         Op::Alu(Opcode::Dp4) => dot(4).to_bits(),
@@ -139,10 +137,8 @@ fn eval(t: &Term, env: &[u32], zero_wins: bool, met: &mut Met) -> Option<u32> {
         Term::Var(v) => env[usize::from(v.0)],
         Term::Word(w) => *w,
         Term::Op(op, args) => {
-            let args: Option<Vec<u32>> = args
-                .iter()
-                .map(|a| eval(a, env, zero_wins, met))
-                .collect();
+            let args: Option<Vec<u32>> =
+                args.iter().map(|a| eval(a, env, zero_wins, met)).collect();
             let args = args?;
             let size = |w: u32| f64::from(f32::from_bits(w)).abs();
             if matches!(op, Op::Alu(Opcode::Add)) {
@@ -277,7 +273,11 @@ impl Judge<'_> {
         if special {
             let (x, y) = (f32::from_bits(l), f32::from_bits(r));
             let zeros = (x == 0.0) == (y == 0.0) || met.scale > 0.0;
-            return if zeros || (x - y).abs() < 1e-5 || grants(Contract::AFN) { None } else { wrong() };
+            return if zeros || (x - y).abs() < 1e-5 || grants(Contract::AFN) {
+                None
+            } else {
+                wrong()
+            };
         }
         let (x, y) = (f64::from(f32::from_bits(l)), f64::from(f32::from_bits(r)));
         if x.is_finite() {
@@ -328,7 +328,8 @@ fn judge(rule: &Rule) -> Result<u32, String> {
                 })
                 .collect();
             // A constant is no infinity or NaN in any program, but where a rule names it.
-            let odd = |i: usize| rule.vars[i].starts_with('#') && !f32::from_bits(env[i]).is_finite();
+            let odd =
+                |i: usize| rule.vars[i].starts_with('#') && !f32::from_bits(env[i]).is_finite();
             if !j.exact && (0..n).any(odd) {
                 continue;
             }
