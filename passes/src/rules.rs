@@ -5,8 +5,18 @@ use std::sync::LazyLock;
 use tgsi_egraph::Rules;
 use tgsi_rules::RuleSet;
 
-/// Every file, by domain.
-pub const FILES: &[(&str, &str)] = &[("tmp", include_str!("../rules/tmp.rules"))];
+/// Names the files: their domain and text.
+macro_rules! files {
+    ($($domain:literal),* $(,)?) => {
+        &[$(($domain, include_str!(concat!("../rules/", $domain, ".rules")))),*]
+    };
+}
+
+/// Every file, by domain, in the order in which rules are tried.
+pub const FILES: &[(&str, &str)] = files!(
+    "addmul", "sign", "minmax", "mad", "dot", "recip", "round", "compare", "select", "bool",
+    "integer", "legacy",
+);
 
 /// The rules as data.
 pub fn rule_set() -> &'static RuleSet {

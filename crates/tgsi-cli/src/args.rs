@@ -165,11 +165,32 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Compare two programs, or two folders of programs by file name
     Diff(DiffArgs),
+    /// List the rewrite rules; with inputs, how often each takes part in their results
+    Rules(RulesArgs),
     /// Print a completion script for a shell
     Completions {
         #[arg(value_enum)]
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RulesArgs {
+    /// Files or folders to count on
+    #[arg(value_name = "IN")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Only rules of this domain
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) domain: Option<String>,
+    /// Only rules that take part in no result
+    #[arg(long, requires = "inputs")]
+    pub(crate) unused: bool,
+    /// What rewriting may do with floats: auto, strict, glsl, arb, d3d9 or fast
+    #[arg(long = "float-profile", value_name = "PROFILE", default_value = "auto")]
+    pub(crate) fp: String,
+    /// How hard to try: 1, 2 or 3
+    #[arg(long = "level", value_name = "LEVEL", default_value = "2", value_parser = ["1", "2", "3"])]
+    pub(crate) level: String,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod files;
 mod interpret;
 mod optimize;
 mod report;
+mod rules;
 mod stats;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Some(Command::Stats(args)) => check::run_stats(args, &reporter),
         Some(Command::Run(args)) => interpret::run(args, &reporter),
         Some(Command::Diff(args)) => diff::run(args, &reporter),
+        Some(Command::Rules(args)) => rules::run(args, &reporter),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "tgsi-opt", &mut script);

@@ -107,7 +107,18 @@ fn find_dialect(name: &str) -> Result<Dialect, String> {
     }
 }
 
-fn find_profile(name: &str) -> Result<Profile, String> {
+/// The level of a digit.
+pub(crate) fn find_level(digit: &str) -> Level {
+    match digit {
+        "0" => Level::O0,
+        "1" => Level::O1,
+        "3" => Level::O3,
+        _ => Level::O2,
+    }
+}
+
+/// The float profile of a name. The error is the message to show.
+pub(crate) fn find_profile(name: &str) -> Result<Profile, String> {
     Profile::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Profile::ALL.iter().map(|p| p.name()).collect();
         format!(
@@ -251,12 +262,7 @@ impl Job {
             check_pass(name)?;
         }
         let passes = passes.or_else(|| one_by_one(args));
-        let level = match args.level.as_str() {
-            "0" => Level::O0,
-            "1" => Level::O1,
-            "3" => Level::O3,
-            _ => Level::O2,
-        };
+        let level = find_level(&args.level);
         let options = Options {
             level,
             target: find_target(&args.target)?.clone(),

@@ -150,7 +150,19 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
         "fallback": fallback,
         "rounds": outcome.rounds,
         "temps_bound": outcome.temps_bound,
+        "contract": outcome.rewriting.contract.names().collect::<Vec<_>>(),
+        "rules": fired(outcome).into_iter().collect::<serde_json::Map<String, Value>>(),
+        "egraph": { "nodes": outcome.rewriting.nodes, "classes": outcome.rewriting.classes },
     })
+}
+
+/// The rules that took part in a result, with how often they did.
+fn fired(outcome: &Outcome) -> Vec<(String, Value)> {
+    let rules = tgsi_opt::rules().rules.iter().zip(&outcome.rewriting.fired);
+    rules
+        .filter(|(_, n)| **n > 0)
+        .map(|(r, n)| (r.name.clone(), Value::from(*n)))
+        .collect()
 }
 
 /// Two columns of counts and their difference; rows that are 0 on both sides are left out.

@@ -157,32 +157,31 @@ fn componentwise(op: Opcode) -> bool {
 /// How many values could share instructions, by key: of the values that are computed or could
 /// be in place of one that is. Notes the key of each in `key_of`.
 fn shared(g: &Graph, uses: &[u32], pick: &[u32], key_of: &mut [u64]) -> FxHashMap<u64, u32> {
-    let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
-    counts.reserve(uses.len() / 4);
-    let mut keys: smallvec::SmallVec<[u64; 8]> = smallvec::SmallVec::new();
+    let mut owners: Vec<(u64, u64)> = Vec::with_capacity(uses.len() / 2);
     for (v, d) in g.f.values.iter() {
         let i = ix(v);
         if uses[pick[i] as usize] == 0 || matches!(d.op, VOp::Imm(_) | VOp::Reg(..)) {
             continue;
         }
-        keys.clear();
         let alternatives = g.alternatives[i].iter().map(|a| a.0);
         for m in std::iter::once(v).chain(alternatives) {
-            if let VOp::Alu(op) = g.f.values[m].op
+            let d = &g.f.values[m];
+            if let VOp::Alu(op) = d.op
                 && componentwise(op)
             {
                 if key_of[ix(m)] == 0 {
                     key_of[ix(m)] = key(g, m, pick);
                 }
-                let k = key_of[ix(m)];
-                if !keys.contains(&k) {
-                    keys.push(k);
-                }
+                owners.push((key_of[ix(m)], u64::from(d.hint.inst) << 3 | u64::from(d.hint.lane)));
             }
         }
-        for &k in &keys {
-            *counts.entry(k).or_default() += 1;
-        }
+    }
+    // Values made for one lane of one source instruction depend on each other: they count once.
+    owners.sort_unstable();
+    owners.dedup();
+    let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
+    for (k, _) in owners {
+        *counts.entry(k).or_default() += 1;
     }
     counts
 }
