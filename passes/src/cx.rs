@@ -32,8 +32,12 @@ pub struct Legal(pub fn(Opcode) -> bool);
 
 impl Default for Legal {
     fn default() -> Self {
-        Legal(|op| op.info().era == tgsi::Era::Current)
+        Legal(is_current)
     }
+}
+
+fn is_current(op: Opcode) -> bool {
+    op.info().era == tgsi::Era::Current
 }
 
 /// Counters of rewriting.

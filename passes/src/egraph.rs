@@ -54,21 +54,20 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
 /// One function for each of the models that changes something, with what rules did to it.
 pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
     let rules = rules();
-    let granted = cx.profile.grants(func.zero_wins);
-    if !may_apply(func, rules, granted) {
+    let config = Config {
+        granted: cx.profile.grants(func.zero_wins),
+        alternatives: 5,
+        depth: 3,
+        matches: 64,
+        legal: cx.legal.0,
+        spend: &|| cx.spend(),
+        disabled: &cx.disabled_rules,
+    };
+    if !may_apply(func, rules, &config) {
         return Vec::new();
     }
     let phis = PhiInputs::collect(func);
     let readers = count_uses(func, &phis);
-    let config = Config {
-        granted,
-        alternatives: 5,
-        depth: 3,
-        matches: 64,
-        legal: &|op| cx.legal.0(op),
-        spend: &|| cx.spend(),
-        disabled: &cx.disabled_rules,
-    };
     let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
         reduced(f, n)
     });

@@ -15,7 +15,7 @@ macro_rules! files {
 /// Every file, by domain, in the order in which rules are tried.
 pub const FILES: &[(&str, &str)] = files!(
     "addmul", "sign", "minmax", "mad", "dot", "recip", "round", "compare", "select", "bool",
-    "integer", "legacy",
+    "integer", "shift", "bitfield", "convert", "wide", "kill", "legacy",
 );
 
 /// The rules as data.

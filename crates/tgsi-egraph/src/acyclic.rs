@@ -1,5 +1,7 @@
 //! The acyclic e-graph: rules applied while values are made.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
@@ -7,7 +9,7 @@ use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
 use tgsi_rules::{Cond, Contract};
 
 use crate::Info;
-use crate::compile::{Compiled, Part, Rules, bit, word_fact};
+use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, is_integer, word_fact};
 
 /// What an operation is after everything that needs no choice.
 #[derive(Clone, Debug)]
@@ -33,7 +35,7 @@ pub struct Config<'a> {
     /// Most matches of one value.
     pub matches: u32,
     /// Whether the consumer has an opcode that the program may not use yet.
-    pub legal: &'a dyn Fn(Opcode) -> bool,
+    pub legal: fn(Opcode) -> bool,
     /// Asked before each rewrite.
     pub spend: &'a dyn Fn() -> bool,
     /// Rules that are left out, by number.
@@ -74,7 +76,7 @@ struct Builder<'a, 'b> {
     /// Matches left for the value at hand.
     fuel: u32,
     found: Vec<Bindings>,
-    integers: bool,
+    view: Arc<View>,
 }
 
 /// Rebuilds `f` with the alternatives that `rules` give; `readers` counts the readers of each
@@ -104,7 +106,7 @@ pub fn saturate(
         simplify,
         fuel: 0,
         found: Vec::new(),
-        integers: uses_integers(f),
+        view: view(f, rules, config),
     };
     let new = rebuild_from(f, &Edits::default(), phis, &mut |g, origin, node| {
         std::mem::swap(&mut b.g.f, g);
@@ -120,20 +122,32 @@ pub fn saturate(
     g
 }
 
+/// The rules that `f` may use.
+fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
+    rules.view(&Liberties {
+        granted: config.granted,
+        integers: uses_integers(f),
+        legal: config.legal,
+        disabled: config.disabled.to_vec(),
+    })
+}
+
 /// Whether any rule could apply to a value of `f` as it is: what takes no look at operands' operands.
-pub fn may_apply(f: &Function, rules: &Rules, granted: Contract) -> bool {
+/// Programs of the first era are left alone: rules hold for today's definitions.
+pub fn may_apply(f: &Function, rules: &Rules, config: &Config<'_>) -> bool {
+    if f.first_era {
+        return false;
+    }
+    let view = view(f, rules, config);
     f.values.values().any(|d| match d.op {
         VOp::Multi(m) => f.multis[m.0 as usize].inst.op == Opcode::KillIf,
         VOp::Alu(_) | VOp::Neg | VOp::Abs | VOp::INeg | VOp::Sat if !d.precise => {
-            let list = rules.of(d.op);
-            if list.is_empty() {
+            let groups = view.of(d.op);
+            if groups.is_empty() {
                 return false;
             }
             let offers = d.args.iter().fold(0, |o, &a| o | bit(f.values[a].op));
-            list.iter().any(|&r| {
-                let rule = &rules.rules[usize::from(r)];
-                rule.needs & !offers == 0 && granted.includes(rule.contract)
-            })
+            groups.iter().any(|g| g.needs & !offers == 0)
         }
         _ => false,
     })
@@ -145,14 +159,6 @@ fn uses_integers(f: &Function) -> bool {
         VOp::Alu(op) => is_integer(op),
         _ => false,
     })
-}
-
-fn is_integer(op: Opcode) -> bool {
-    use tgsi::Ty::*;
-    let info = op.info();
-    !matches!(op, Opcode::Arl | Opcode::Arr | Opcode::Uarl)
-        && (matches!(info.dst_ty, I | U) || info.src_ty.iter().any(|t| matches!(t, I | U)))
-        || op == Opcode::Ucmp
 }
 
 impl Graph {
@@ -223,10 +229,11 @@ impl Builder<'_, '_> {
         let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
         let offers = self.offers(&node.args);
         let rules = self.rules;
-        for &r in rules.of(node.op) {
+        let view = Arc::clone(&self.view);
+        for &r in offered(view.of(node.op), offers) {
             let rule = &rules.rules[usize::from(r)];
-            if rule.needs & !offers != 0 || self.fuel == 0 || !self.permits(r, rule) {
-                continue;
+            if self.fuel == 0 {
+                break;
             }
             self.find(rule, &node.args);
             for k in 0..self.found.len() {
@@ -279,16 +286,6 @@ impl Builder<'_, '_> {
             }
         }
         offers
-    }
-
-    /// Whether a rule may be used at all in this program.
-    fn permits(&self, r: u16, rule: &Compiled) -> bool {
-        self.config.granted.includes(rule.contract)
-            && rule
-                .makes
-                .iter()
-                .all(|&op| (self.config.legal)(op) && (self.integers || !is_integer(op)))
-            && !self.config.disabled.contains(&r)
     }
 
     /// Whether the conditions of a rule hold.
@@ -377,6 +374,7 @@ impl Builder<'_, '_> {
         let VOp::Multi(m) = node.op else { return node };
         let slots = self.g.f.multis[m.0 as usize].slots.clone();
         let rules = self.rules;
+        let view = Arc::clone(&self.view);
         for (k, slot) in slots.iter().enumerate() {
             if !matches!(slot, Slot::Src(0, _)) || k >= node.args.len() {
                 continue;
@@ -384,11 +382,8 @@ impl Builder<'_, '_> {
             'again: for _ in 0..4 {
                 let arg = node.args[k];
                 let offers = self.offers(&[arg]);
-                for &r in rules.kills() {
+                for &r in offered(view.kills(), offers) {
                     let rule = &rules.rules[usize::from(r)];
-                    if rule.needs & !offers != 0 || !self.permits(r, rule) {
-                        continue;
-                    }
                     self.find(rule, &[arg]);
                     let Some(&b) = self.found.first() else {
                         continue;
@@ -415,6 +410,14 @@ impl Builder<'_, '_> {
         }
         node
     }
+}
+
+/// The rules of the groups to which operands offer what they need.
+fn offered(groups: &[Group], offers: u64) -> impl Iterator<Item = &u16> {
+    groups
+        .iter()
+        .filter(move |g| g.needs & !offers == 0)
+        .flat_map(|g| &g.rules)
 }
 
 /// Most matches of one rule at one value.

@@ -1,5 +1,7 @@
 //! Rules in the form that matching wants, sorted by the operation at their root.
 
+use std::sync::{Arc, Mutex};
+
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::VOp;
@@ -53,6 +55,50 @@ pub struct Rules {
     pub(crate) rules: Vec<Compiled>,
     names: Vec<String>,
     by_root: Vec<Vec<u16>>,
+    /// Views made so far: programs ask for few different ones.
+    views: Mutex<Vec<(Liberties, Arc<View>)>>,
+}
+
+/// What decides which rules a program may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Liberties {
+    /// What the program grants.
+    pub granted: Contract,
+    /// Whether rules may make integer operations.
+    pub integers: bool,
+    /// Opcodes the consumer has.
+    pub legal: fn(Opcode) -> bool,
+    /// Rules that are left out.
+    pub disabled: Vec<u16>,
+}
+
+/// Rules that need the same of the operands of their root.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// See [`Compiled::needs`].
+    pub needs: u64,
+    /// In their order.
+    pub rules: Vec<u16>,
+}
+
+/// The rules that a program may use, by root; those that replace come first.
+#[derive(Debug)]
+pub(crate) struct View {
+    by_root: Vec<Vec<Group>>,
+}
+
+impl View {
+    /// The rules whose root is `op`.
+    pub(crate) fn of(&self, op: VOp) -> &[Group] {
+        op_index(op)
+            .and_then(|i| self.by_root.get(i))
+            .map_or(&[], |l| l)
+    }
+
+    /// The rules of the tests of KILL_IF.
+    pub(crate) fn kills(&self) -> &[Group] {
+        &self.by_root[KILL]
+    }
 }
 
 /// A number for each operation that terms can name.
@@ -97,6 +143,7 @@ impl Rules {
             rules: Vec::new(),
             names: set.rules.iter().map(|r| r.name.clone()).collect(),
             by_root: vec![Vec::new(); KILL + 1 + tgsi::opcode::OPCODES.len()],
+            views: Mutex::default(),
         };
         for (i, rule) in set.rules.iter().enumerate() {
             let mut c = Compiled {
@@ -144,16 +191,64 @@ impl Rules {
         out
     }
 
-    /// The rules whose root is `op`.
-    pub(crate) fn of(&self, op: VOp) -> &[u16] {
-        op_index(op)
-            .and_then(|i| self.by_root.get(i))
-            .map_or(&[], |l| l)
+    /// The rules that a program with these liberties may use.
+    pub(crate) fn view(&self, liberties: &Liberties) -> Arc<View> {
+        let mut views = match self.views.lock() {
+            Ok(views) => views,
+            // A panic elsewhere leaves complete views behind.
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let same = |l: &Liberties| {
+            l.granted == liberties.granted
+                && l.integers == liberties.integers
+                && std::ptr::fn_addr_eq(l.legal, liberties.legal)
+                && l.disabled == liberties.disabled
+        };
+        if let Some((_, view)) = views.iter().find(|v| same(&v.0)) {
+            return Arc::clone(view);
+        }
+        let by_root = self
+            .by_root
+            .iter()
+            .map(|list| {
+                let mut groups: Vec<(bool, Group)> = Vec::new();
+                for &r in list {
+                    let rule = &self.rules[usize::from(r)];
+                    if !self.permits(r, rule, liberties) {
+                        continue;
+                    }
+                    let same =
+                        |g: &&mut (bool, Group)| g.0 == rule.replaces && g.1.needs == rule.needs;
+                    match groups.iter_mut().find(same) {
+                        Some(g) => g.1.rules.push(r),
+                        None => groups.push((
+                            rule.replaces,
+                            Group {
+                                needs: rule.needs,
+                                rules: vec![r],
+                            },
+                        )),
+                    }
+                }
+                groups.sort_by_key(|g| !g.0);
+                groups.into_iter().map(|g| g.1).collect()
+            })
+            .collect();
+        let view = Arc::new(View { by_root });
+        if views.len() < MOST_VIEWS {
+            views.push((liberties.clone(), Arc::clone(&view)));
+        }
+        view
     }
 
-    /// The rules of the tests of KILL_IF.
-    pub(crate) fn kills(&self) -> &[u16] {
-        &self.by_root[KILL]
+    /// Whether a rule may be used at all.
+    fn permits(&self, r: u16, rule: &Compiled, l: &Liberties) -> bool {
+        l.granted.includes(rule.contract)
+            && rule
+                .makes
+                .iter()
+                .all(|&op| (l.legal)(op) && (l.integers || !is_integer(op)))
+            && !l.disabled.contains(&r)
     }
 
     /// The name of a rule.
@@ -202,6 +297,18 @@ impl Compiled {
     pub(crate) fn operands(&self, first: u16, len: u8) -> &[u16] {
         &self.operands[usize::from(first)..usize::from(first) + usize::from(len)]
     }
+}
+
+/// Most views that are kept; a caller that disables rules one by one makes many.
+const MOST_VIEWS: usize = 16;
+
+/// Whether an opcode computes with integers.
+pub(crate) fn is_integer(op: Opcode) -> bool {
+    use tgsi::Ty::*;
+    let info = op.info();
+    !matches!(op, Opcode::Arl | Opcode::Arr | Opcode::Uarl)
+        && (matches!(info.dst_ty, I | U) || info.src_ty.iter().any(|t| matches!(t, I | U)))
+        || op == Opcode::Ucmp
 }
 
 /// Whether a fact holds of a constant word alone.

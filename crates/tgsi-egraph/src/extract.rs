@@ -38,11 +38,11 @@ pub fn extract(g: &Graph, phis: &PhiInputs, rules: &Rules, model: Model) -> Choi
     let mut pick: Vec<u32> = (0..n as u32).collect();
     let mut cost = vec![0f32; n];
     let mut keys = vec![0u64; n];
-    for _ in 0..model.rounds {
+    for round in 0..model.rounds {
         let uses = uses(&g.f, &roots, &pick);
         keys.fill(0);
         let counts = if model.lanes {
-            shared(g, &uses, &pick, &mut keys)
+            shared(g, &uses, &pick, &mut keys, round > 0)
         } else {
             FxHashMap::default()
         };
@@ -156,8 +156,15 @@ fn componentwise(op: Opcode) -> bool {
 
 /// How many values could share instructions, by key: of the values that are computed or could
 /// be in place of one that is. Notes the key of each in `key_of`.
-fn shared(g: &Graph, uses: &[u32], pick: &[u32], key_of: &mut [u64]) -> FxHashMap<u64, u32> {
+fn shared(
+    g: &Graph,
+    uses: &[u32],
+    pick: &[u32],
+    key_of: &mut [u64],
+    settled: bool,
+) -> FxHashMap<u64, u32> {
     let mut owners: Vec<(u64, u64)> = Vec::with_capacity(uses.len() / 2);
+    let mut possible: Vec<(u64, u64)> = Vec::new();
     for (v, d) in g.f.values.iter() {
         let i = ix(v);
         if uses[pick[i] as usize] == 0 || matches!(d.op, VOp::Imm(_) | VOp::Reg(..)) {
@@ -172,7 +179,13 @@ fn shared(g: &Graph, uses: &[u32], pick: &[u32], key_of: &mut [u64]) -> FxHashMa
                 if key_of[ix(m)] == 0 {
                     key_of[ix(m)] = key(g, m, pick);
                 }
-                owners.push((key_of[ix(m)], u64::from(d.hint.inst) << 3 | u64::from(d.hint.lane)));
+                let place = u64::from(d.hint.inst) << 3 | u64::from(d.hint.lane);
+                if !settled || pick[ix(m)] as usize == ix(m) && uses[ix(m)] > 0 {
+                    owners.push((key_of[ix(m)], place));
+                }
+                if settled {
+                    possible.push((key_of[ix(m)], place));
+                }
             }
         }
     }
@@ -182,6 +195,13 @@ fn shared(g: &Graph, uses: &[u32], pick: &[u32], key_of: &mut [u64]) -> FxHashMa
     let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
     for (k, _) in owners {
         *counts.entry(k).or_default() += 1;
+    }
+    // Lanes of one source instruction may move together.
+    possible.sort_unstable();
+    possible.dedup();
+    for run in possible.chunk_by(|a, b| a.0 == b.0 && a.1 >> 3 == b.1 >> 3) {
+        let count = counts.entry(run[0].0).or_default();
+        *count = (*count).max(run.len() as u32);
     }
     counts
 }
