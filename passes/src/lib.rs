@@ -23,6 +23,7 @@ pub mod rules;
 mod simplify;
 #[cfg(test)]
 mod testing;
+pub mod unroll;
 
 pub use cx::PassCx;
 pub use registry::{PASSES, Pass, clean, pass_named, run_pass};

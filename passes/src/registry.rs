@@ -9,7 +9,7 @@ use crate::facts::Uses;
 use crate::simplify::{ALL, Plan, rebuild_plan};
 use crate::{
     PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, egraph, gvn,
-    if_convert, mad_fuse,
+    if_convert, mad_fuse, unroll,
 };
 
 /// One pass.
@@ -66,6 +66,11 @@ pub const PASSES: &[Pass] = &[
         run: dead_flow::run,
     },
     Pass {
+        name: "unroll",
+        summary: "loops of a constant number of iterations, where that saves instructions",
+        run: unroll::run,
+    },
+    Pass {
         name: "dce",
         summary: "values that nothing observable needs",
         run: dce::run,
@@ -116,11 +121,21 @@ pub fn clean(func: &Function, cx: &PassCx) -> Option<Function> {
     run_pass("clean", func, cx)
 }
 
-/// Most rounds of [`clean`]. Two do for nearly every program.
+/// Most rounds of [`clean`] before loops are unrolled, and again after. Two do for nearly every program.
 const ROUNDS: u32 = 6;
 
 fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
     let before = cx.rewrites.get();
+    let mut current = settled(func, cx);
+    if let Some(next) = unroll::settle(current.as_ref().unwrap_or(func), cx) {
+        current = Some(next);
+    }
+    let new = current?;
+    (cx.rewrites.get() != before || dce::has_work(func)).then_some(new)
+}
+
+/// Everything exact but unrolling, until nothing changes.
+pub(crate) fn settled(func: &Function, cx: &PassCx) -> Option<Function> {
     let traits = Traits::of(func);
     let mut current: Option<Function> = None;
     let mut flow = false;
@@ -163,8 +178,7 @@ fn clean_rounds(func: &Function, cx: &PassCx) -> Option<Function> {
         }
         current = Some(next);
     }
-    let new = current?;
-    (cx.rewrites.get() != before || dce::has_work(func)).then_some(new)
+    current
 }
 
 /// From how many phis on a lifted function is searched for those that nothing reads.

@@ -299,6 +299,62 @@ pub struct Case {
     pub at: u32,
 }
 
+/// Registers of one declaration: what a direct reference may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// File.
+    pub file: File,
+    /// Outer bracket.
+    pub dim: Option<i32>,
+    /// First register.
+    pub first: i32,
+    /// Last register, inclusive.
+    pub last: i32,
+}
+
+/// The declarations whose registers an indexed reference may turn out to name. Inputs of
+/// vertices count once for each of these.
+fn declared(program: &Program) -> Vec<Declared> {
+    let mut out = Vec::new();
+    for item in &program.header {
+        let tgsi::Item::Decl(d) = item else { continue };
+        if !matches!(d.file, File::In | File::Const | File::Sv) {
+            continue;
+        }
+        let dims = match d.dim {
+            None => vec![None],
+            Some(Some(n)) => vec![Some(n)],
+            Some(None) => (0..vertices(program)).map(Some).collect(),
+        };
+        out.extend(dims.into_iter().map(|dim| Declared {
+            file: d.file,
+            dim,
+            first: d.first,
+            last: d.last,
+        }));
+    }
+    out
+}
+
+/// Vertices of the primitive that a geometry shader reads, or of the largest patch; 0 for other stages.
+fn vertices(program: &Program) -> i32 {
+    if matches!(program.stage, Stage::TessCtrl | Stage::TessEval) {
+        return 32;
+    }
+    let primitive = program.header.iter().find_map(|item| match item {
+        tgsi::Item::Property(p) if p.name == "GS_INPUT_PRIMITIVE" => p.values.first(),
+        _ => None,
+    });
+    match primitive.map(String::as_str) {
+        Some("POINTS") => 1,
+        Some("LINES") => 2,
+        Some("TRIANGLES") => 3,
+        Some("LINES_ADJACENCY") => 4,
+        Some("TRIANGLES_ADJACENCY") => 6,
+        _ => 0,
+    }
+}
+
 /// A whole program in SSA form.
 #[derive(Clone, Debug)]
 pub struct Function {
@@ -324,6 +380,8 @@ pub struct Function {
     pub arrays: Vec<(i32, i32, u32)>,
     /// OUT is memory rather than a set of results.
     pub out_memory: bool,
+    /// Registers that the program declares with numbers, as the text has them.
+    pub declared: Vec<Declared>,
     /// Next number of a phi, region or unique operation.
     pub next_id: u32,
     pub(crate) interner: Interner,
@@ -389,6 +447,7 @@ impl Function {
                     .any(|i| i.op.info().era == tgsi::Era::First),
             arrays: Vec::new(),
             out_memory: false,
+            declared: declared(program),
             next_id: 1,
             interner: Interner::with_capacity(program.insts.len() * 4),
             reg_ids: Interner::with_capacity(0),
@@ -411,11 +470,21 @@ impl Function {
             first_era: self.first_era,
             arrays: self.arrays.clone(),
             out_memory: self.out_memory,
+            declared: self.declared.clone(),
             next_id: self.next_id,
             interner: Interner::with_capacity(values),
             reg_ids: self.reg_ids.clone(),
             multi_ids: FxHashMap::default(),
         }
+    }
+
+    /// Whether the program declares the register that a reference without addresses names.
+    pub fn declares(&self, r: RegRef) -> bool {
+        self.declared.iter().any(|d| {
+            d.file == r.file
+                && d.dim == r.dim.map(|i| i.base)
+                && (d.first..=d.last).contains(&r.index.base)
+        })
     }
 
     /// A number not used before.

@@ -7,7 +7,7 @@
 //! share registers by bits.
 
 use tgsi::{File, Item, Program};
-use tgsi_ir::layout::{Layout, Step};
+use tgsi_ir::layout::Layout;
 use tgsi_ir::{Function, RegRef};
 use tgsi_pack::pack::{PackId, Packing};
 use tgsi_regalloc::{AllocError, Assignment, Options as AllocOptions};
@@ -62,25 +62,6 @@ pub(crate) fn address_registers(program: &Program) -> u8 {
         _ => None,
     });
     declared.max().unwrap_or(1).clamp(1, 4) as u8
-}
-
-/// Fewest instructions that any order of the packs comes to, `END` left out: address loads
-/// are not known yet.
-pub(crate) fn least_instructions(layout: &Layout, p: &Packing) -> u32 {
-    let alive = |b: &[PackId]| b.iter().filter(|&&q| !p.packs[q as usize].dead).count();
-    let packs: usize = p.blocks.iter().map(|b| alive(b)).sum();
-    let flow = layout
-        .script
-        .iter()
-        .filter(|s| !matches!(s, Step::Block(_) | Step::Else))
-        .count();
-    // An empty second arm needs no ELSE.
-    let full = |w: &&[Step]| match **w {
-        [Step::Else, Step::Block(b), Step::EndIf] => alive(&p.blocks[b as usize]) > 0,
-        [Step::Else, ..] => true,
-        _ => false,
-    };
-    (packs + flow + layout.script.windows(3).filter(full).count()) as u32
 }
 
 /// A scheduled program before it gets registers.

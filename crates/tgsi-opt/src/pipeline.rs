@@ -3,6 +3,7 @@
 use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
+use tgsi_pack::count::least_instructions;
 use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Strategy};
@@ -11,9 +12,7 @@ use tgsi_passes::cx::Rewriting;
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
-use crate::lower::{
-    Draft, LowerError, LowerOptions, Lowering, address_registers, least_instructions,
-};
+use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
 use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};

@@ -1,5 +1,6 @@
 //! From placed channel values back to vec4 instructions.
 
+pub mod count;
 pub mod lir;
 pub mod live;
 pub mod pack;

@@ -191,7 +191,14 @@ impl Run<'_> {
             VOp::Undef(n) => word(hash((self.fill, n))),
             VOp::Reg(r, c) => {
                 let r = self.f.regs[r.0 as usize];
-                word(hash((self.seed, r, c, &args)))
+                let mut args = args.iter();
+                // A register has one content, however it is named.
+                let mut at = |i: tgsi_ir::RefIndex| {
+                    let address = if i.relative { args.next() } else { None };
+                    i.base.wrapping_add(address.map_or(0, |&a| a as i32))
+                };
+                let dim = r.dim.map(&mut at);
+                word(hash((self.seed, r.file, dim, at(r.index), c)))
             }
             VOp::Alu(op) => return self.alu(op, &args, d.wide),
             VOp::Neg => neg_f(w32),
