@@ -59,6 +59,7 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
         alternatives: 5,
         depth: 3,
         matches: 64,
+        explore: false,
         legal: cx.legal.0,
         spend: &|| cx.spend(),
         disabled: &cx.disabled_rules,

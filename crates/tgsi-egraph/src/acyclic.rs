@@ -34,6 +34,8 @@ pub struct Config<'a> {
     pub depth: u32,
     /// Most matches of one value.
     pub matches: u32,
+    /// Whether there is time for rules that seldom pay by themselves.
+    pub explore: bool,
     /// Whether the consumer has an opcode that the program may not use yet.
     pub legal: fn(Opcode) -> bool,
     /// Asked before each rewrite.
@@ -127,6 +129,7 @@ fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
     rules.view(&Liberties {
         granted: config.granted,
         integers: uses_integers(f),
+        explore: config.explore,
         legal: config.legal,
         disabled: config.disabled.to_vec(),
     })

@@ -40,6 +40,7 @@ pub(crate) struct Compiled {
     /// The root of the right side.
     pub rhs: u16,
     pub replaces: bool,
+    pub explores: bool,
     pub hands_on: bool,
     pub contract: Contract,
     pub conds: SmallVec<[Cond; 2]>,
@@ -66,6 +67,8 @@ pub(crate) struct Liberties {
     pub granted: Contract,
     /// Whether rules may make integer operations.
     pub integers: bool,
+    /// Whether there is time for rules that seldom pay by themselves.
+    pub explore: bool,
     /// Opcodes the consumer has.
     pub legal: fn(Opcode) -> bool,
     /// Rules that are left out.
@@ -152,6 +155,7 @@ impl Rules {
                 lhs: 0,
                 rhs: 0,
                 replaces: rule.direction == Direction::Replace,
+                explores: rule.direction == Direction::Explore,
                 hands_on: rule.hands_on(),
                 contract: rule.contract,
                 conds: rule.conds.iter().copied().collect(),
@@ -201,6 +205,7 @@ impl Rules {
         let same = |l: &Liberties| {
             l.granted == liberties.granted
                 && l.integers == liberties.integers
+                && l.explore == liberties.explore
                 && std::ptr::fn_addr_eq(l.legal, liberties.legal)
                 && l.disabled == liberties.disabled
         };
@@ -244,6 +249,7 @@ impl Rules {
     /// Whether a rule may be used at all.
     fn permits(&self, r: u16, rule: &Compiled, l: &Liberties) -> bool {
         l.granted.includes(rule.contract)
+            && (l.explore || !rule.explores)
             && rule
                 .makes
                 .iter()

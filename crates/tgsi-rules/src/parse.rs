@@ -137,6 +137,8 @@ impl Parser<'_> {
         let lhs = self.term()?;
         let (direction, both) = if self.take("=>") {
             (Direction::Replace, false)
+        } else if self.take("?>") {
+            (Direction::Explore, false)
         } else if self.take("<~>") {
             (Direction::Also, true)
         } else {

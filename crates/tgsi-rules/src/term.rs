@@ -277,6 +277,9 @@ pub enum Direction {
     Replace,
     /// `~>`: both are kept; extraction chooses.
     Also,
+    /// `?>`: as [`Direction::Also`], where there is time to search: by itself the right side is
+    /// seldom better, but it may lead to what is.
+    Explore,
 }
 
 /// A rewrite rule.
@@ -377,6 +380,7 @@ impl fmt::Display for Rule {
         f.write_str(match self.direction {
             Direction::Replace => " => ",
             Direction::Also => " ~> ",
+            Direction::Explore => " ?> ",
         })?;
         self.term(&self.rhs, f)?;
         if self.contract != Contract::EXACT {
