@@ -22,10 +22,11 @@
 //! # Tests
 //! Below, and in `tests/cases/egraph`.
 
+use tgsi::Opcode;
 pub use tgsi_egraph::Model;
 use tgsi_egraph::{Config, extract, may_apply, saturate};
-use tgsi_ir::Function;
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
+use tgsi_ir::{Function, VOp, ix};
 
 use crate::cx::{PassCx, Rewriting};
 use crate::facts::count_uses;
@@ -63,6 +64,7 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
         legal: cx.legal.0,
         spend: &|| cx.spend(),
         disabled: &cx.disabled_rules,
+        sensitive: &sensitive(func),
     };
     if !may_apply(func, rules, &config) {
         return Vec::new();
@@ -98,4 +100,35 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
             Some((new, rewriting))
         })
         .collect()
+}
+
+/// Values that FRC, SIN and their kin make much of: a last bit of `x * 43758.5` is a different noise.
+/// An angle or a phase is computed from everything before it, so all of that counts.
+fn sensitive(f: &Function) -> Vec<bool> {
+    use Opcode::*;
+    let magnifies = |op| {
+        matches!(
+            op,
+            Frc | Flr | Ceil | Trunc | Round | Sin | Cos | F2i | F2u | Arl | Arr
+        )
+    };
+    let any = f
+        .values
+        .values()
+        .any(|d| matches!(d.op, VOp::Alu(op) if magnifies(op)));
+    if !any {
+        return Vec::new();
+    }
+    let mut marked = vec![false; f.values.len()];
+    for (v, d) in f.values.iter().rev() {
+        let here = match d.op {
+            VOp::Alu(op) => magnifies(op) || marked[ix(v)],
+            VOp::Neg | VOp::Abs | VOp::Sat => marked[ix(v)],
+            _ => false,
+        };
+        if here {
+            d.args.iter().for_each(|&a| marked[ix(a)] = true);
+        }
+    }
+    marked
 }

@@ -49,7 +49,10 @@ pub(crate) fn run(args: &RulesArgs, reporter: &Reporter) -> Exit {
         });
         for f in fired {
             match f {
-                Ok(f) => counts.iter_mut().zip(f).for_each(|(c, n)| *c += u64::from(n)),
+                Ok(f) => counts
+                    .iter_mut()
+                    .zip(f)
+                    .for_each(|(c, n)| *c += u64::from(n)),
                 Err(message) => {
                     let message: String = message;
                     files::eprint(&message);

@@ -42,6 +42,9 @@ pub struct Config<'a> {
     pub spend: &'a dyn Fn() -> bool,
     /// Rules that are left out, by number.
     pub disabled: &'a [u16],
+    /// Values of the function whose last bits count, by arena position: nothing that rounds otherwise
+    /// is done to them.
+    pub sensitive: &'a [bool],
 }
 
 /// A function whose values have alternatives.
@@ -64,6 +67,9 @@ pub struct Graph {
     pub trail: Vec<(LaneHint, u16)>,
 }
 
+/// What changes last bits.
+const ROUNDS_OTHERWISE: Contract = Contract::REASSOC.and(Contract::ARCP).and(Contract::AFN);
+
 /// Nothing bound.
 const FREE: u32 = u32::MAX;
 
@@ -79,6 +85,8 @@ struct Builder<'a, 'b> {
     fuel: u32,
     found: Vec<Bindings>,
     view: Arc<View>,
+    /// Whether the value at hand is sensitive.
+    careful: bool,
 }
 
 /// Rebuilds `f` with the alternatives that `rules` give; `readers` counts the readers of each
@@ -109,9 +117,11 @@ pub fn saturate(
         fuel: 0,
         found: Vec::new(),
         view: view(f, rules, config),
+        careful: false,
     };
     let new = rebuild_from(f, &Edits::default(), phis, &mut |g, origin, node| {
         std::mem::swap(&mut b.g.f, g);
+        b.careful = config.sensitive.get(ix(origin)).copied().unwrap_or(false);
         let v = b.top(node);
         let readers = readers.get(ix(origin)).copied().unwrap_or(0);
         b.g.readers[ix(v)] = b.g.readers[ix(v)].saturating_add(readers);
@@ -237,6 +247,9 @@ impl Builder<'_, '_> {
             let rule = &rules.rules[usize::from(r)];
             if self.fuel == 0 {
                 break;
+            }
+            if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE) {
+                continue;
             }
             self.find(rule, &node.args);
             for k in 0..self.found.len() {

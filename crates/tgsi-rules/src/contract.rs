@@ -7,9 +7,10 @@ use std::fmt;
 pub struct Contract(u16);
 
 /// Flags by name, in the order in which they are printed.
-const NAMES: [(&str, Contract); 9] = [
+const NAMES: [(&str, Contract); 10] = [
     ("nsz", Contract::NSZ),
     ("nnan", Contract::NNAN),
+    ("unord", Contract::UNORD),
     ("ninf", Contract::NINF),
     ("contract", Contract::CONTRACT),
     ("reassoc", Contract::REASSOC),
@@ -26,6 +27,9 @@ impl Contract {
     pub const NSZ: Contract = Contract(1);
     /// No operand and no result is a NaN.
     pub const NNAN: Contract = Contract(2);
+    /// A test of a NaN may come out either way: stronger than [`Contract::NNAN`], under which a NaN
+    /// may become another float but does not decide between two.
+    pub const UNORD: Contract = Contract(512);
     /// No operand and no result is infinite.
     pub const NINF: Contract = Contract(4);
     /// A product and a sum may be joined to one operation or taken apart.
@@ -49,6 +53,11 @@ impl Contract {
     /// Whether all of `other` is in it.
     pub fn includes(self, other: Contract) -> bool {
         other.0 & !self.0 == 0
+    }
+
+    /// Whether they have a flag in common.
+    pub fn intersects(self, other: Contract) -> bool {
+        self.0 & other.0 != 0
     }
 
     /// Both together.
@@ -158,7 +167,10 @@ impl Profile {
                 .and(Contract::CONTRACT)
                 .and(Contract::REASSOC)
                 .and(Contract::ARCP),
-            Profile::Fast => Profile::Glsl.grants(zero_wins).and(Contract::AFN),
+            Profile::Fast => Profile::Glsl
+                .grants(zero_wins)
+                .and(Contract::UNORD)
+                .and(Contract::AFN),
         };
         granted.and(zero).and(match self {
             // Its text leaves 0 * x = 0 to implementations, and defines POW by EX2 and LG2.
