@@ -24,13 +24,13 @@
 
 use tgsi::Opcode;
 pub use tgsi_egraph::Model;
-use tgsi_egraph::{Config, extract, may_apply, saturate};
+use tgsi_egraph::{Config, Graph, Limits, extract, may_apply, saturate, saturate_with_egg};
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
 use tgsi_ir::{Function, VOp, ix};
 
 use crate::cx::{PassCx, Rewriting};
 use crate::facts::count_uses;
-use crate::rules::rules;
+use crate::rules::{rule_set, rules};
 use crate::simplify::reduced;
 
 /// How values are priced by default.
@@ -111,13 +111,67 @@ pub fn rewritten(
     if g.is_plain() {
         return Vec::new();
     }
+    extracted(&g, models)
+}
+
+/// Limits of equality saturation: what real programs gain from more is less than what it costs.
+pub const SATURATION: Limits = Limits {
+    iterations: 4,
+    growth: 8,
+    least: 2_000,
+    most: 20_000,
+    matches: 4,
+    alternatives: 8,
+};
+
+/// As [`rewritten`], with what equality saturation finds under [`SATURATION`].
+pub fn saturated(
+    func: &Function,
+    cx: &PassCx,
+    effort: Effort,
+    models: &[Model],
+) -> Vec<(Function, Rewriting)> {
+    let config = Config {
+        granted: cx.profile.grants(func.zero_wins),
+        alternatives: effort.alternatives,
+        depth: effort.depth,
+        matches: effort.matches,
+        explore: effort.explore,
+        legal: cx.legal.0,
+        spend: &|| cx.spend(),
+        disabled: &cx.disabled_rules,
+        sensitive: &sensitive(func),
+    };
+    let rules = rules();
+    // The number of rewrites is not counted inside egg: with fuel there is no search.
+    if cx.fuel.get().is_some() || !may_apply(func, rules, &config) {
+        return Vec::new();
+    }
+    let phis = PhiInputs::collect(func);
+    let (g, _) = saturate_with_egg(
+        func,
+        &phis,
+        (rule_set(), rules),
+        &config,
+        SATURATION,
+        &mut |f, n| reduced(f, n),
+    );
+    if g.is_plain() {
+        return Vec::new();
+    }
+    extracted(&g, models)
+}
+
+/// One function for each of the models that changes something.
+fn extracted(g: &Graph, models: &[Model]) -> Vec<(Function, Rewriting)> {
+    let rules = rules();
     let phis = PhiInputs::collect(&g.f);
     let replaced: u32 = g.replaced.iter().sum();
     models
         .iter()
         .filter_map(|&model| {
-            let choice = extract(&g, &phis, rules, model);
-            if replaced == 0 && choice.rules.is_empty() {
+            let choice = extract(g, &phis, rules, model);
+            if replaced == 0 && choice.rules.is_empty() && choice.searched == 0 {
                 return None;
             }
             let mut fired = g.replaced.clone();

@@ -63,12 +63,15 @@ pub struct Graph {
     readers: Vec<u32>,
     /// The contract of the replacements.
     pub contract: Contract,
+    /// The contract of alternatives whose rules are not known.
+    pub searched: Contract,
     /// Replaced values with their rules, in order: value of the old function, rule.
     pub trail: Vec<(LaneHint, u16)>,
 }
 
 /// What changes last bits.
-const ROUNDS_OTHERWISE: Contract = Contract::REASSOC.and(Contract::ARCP).and(Contract::AFN);
+pub(crate) const ROUNDS_OTHERWISE: Contract =
+    Contract::REASSOC.and(Contract::ARCP).and(Contract::AFN);
 
 /// Nothing bound.
 const FREE: u32 = u32::MAX;
@@ -99,18 +102,8 @@ pub fn saturate(
     config: &Config<'_>,
     simplify: &mut Simplify<'_>,
 ) -> Graph {
-    let room = f.values.len() * 2;
     let mut b = Builder {
-        g: Graph {
-            f: f.successor(0),
-            alternatives: Vec::with_capacity(room),
-            infos: Vec::with_capacity(room),
-            replaced: vec![0; rules.len()],
-            offered: vec![0; rules.len()],
-            readers: Vec::with_capacity(room),
-            contract: Contract::EXACT,
-            trail: Vec::new(),
-        },
+        g: Graph::empty(f, rules.len()),
         rules,
         config,
         simplify,
@@ -134,15 +127,20 @@ pub fn saturate(
     g
 }
 
-/// The rules that `f` may use.
-fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
-    rules.view(&Liberties {
+/// What decides which rules `f` may use.
+pub(crate) fn liberties(f: &Function, config: &Config<'_>) -> Liberties {
+    Liberties {
         granted: config.granted,
         integers: uses_integers(f),
         explore: config.explore,
         legal: config.legal,
         disabled: config.disabled.to_vec(),
-    })
+    }
+}
+
+/// The rules that `f` may use.
+fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
+    rules.view(&liberties(f, config))
 }
 
 /// Whether any rule could apply to a value of `f` as it is: what takes no look at operands' operands.
@@ -175,8 +173,24 @@ fn uses_integers(f: &Function) -> bool {
 }
 
 impl Graph {
+    /// A graph for `f` without values.
+    pub(crate) fn empty(f: &Function, rules: usize) -> Graph {
+        let room = f.values.len() * 2;
+        Graph {
+            f: f.successor(0),
+            alternatives: Vec::with_capacity(room),
+            infos: Vec::with_capacity(room),
+            replaced: vec![0; rules],
+            offered: vec![0; rules],
+            readers: Vec::with_capacity(room),
+            contract: Contract::EXACT,
+            searched: Contract::EXACT,
+            trail: Vec::new(),
+        }
+    }
+
     /// Gives every value of the function its tables.
-    fn grow(&mut self) {
+    pub(crate) fn grow(&mut self) {
         for i in self.infos.len()..self.f.values.len() {
             let d = &self.f.values[tgsi_ir::value_at(i)];
             let info = Info::of(&self.f, d, &self.infos);

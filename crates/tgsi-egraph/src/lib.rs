@@ -9,8 +9,10 @@ mod acyclic;
 mod compile;
 mod extract;
 mod info;
+mod saturation;
 
 pub use acyclic::{Config, Graph, Made, Simplify, may_apply, saturate};
 pub use compile::Rules;
 pub use extract::{Choice, Model, extract};
 pub use info::Info;
+pub use saturation::{Limits, Saturation, saturate_with_egg};

@@ -25,6 +25,10 @@ pub fn optimize(program: &Program, options: &Options) -> Outcome {
 /// Most rounds at `-O2`: each but the last made the program cheaper.
 const MAX_ROUNDS: u32 = 8;
 
+/// Most values of a function that equality saturation looks at: beyond that its limit on nodes leaves
+/// no room to find anything.
+const MOST_SATURATED: usize = 1_500;
+
 /// As [`optimize`], telling `observer` of every pass.
 pub fn optimize_with(
     program: &Program,
@@ -350,6 +354,9 @@ impl Run<'_, '_> {
                 out.extend(egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::SHARED]));
                 let models = [egraph::MODEL, egraph::SHARED];
                 out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
+                if f.values.len() <= MOST_SATURATED {
+                    out.extend(egraph::saturated(&f, &cx, egraph::WIDE, &models));
+                }
             }
             out
         });
