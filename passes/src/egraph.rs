@@ -24,7 +24,7 @@
 
 use tgsi::Opcode;
 pub use tgsi_egraph::Model;
-use tgsi_egraph::{Config, extract, may_apply, saturate};
+use tgsi_egraph::{Config, Graph, extract, may_apply, saturate, steps, to_dot};
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
 use tgsi_ir::{Function, VOp, ix};
 
@@ -52,8 +52,8 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     Some(new)
 }
 
-/// One function for each of the models that changes something, with what rules did to it.
-pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
+/// The graph of a function; nothing if no rule changes anything.
+fn graph(func: &Function, cx: &PassCx) -> Option<Graph> {
     let rules = rules();
     let config = Config {
         granted: cx.profile.grants(func.zero_wins),
@@ -67,16 +67,31 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
         sensitive: &sensitive(func),
     };
     if !may_apply(func, rules, &config) {
-        return Vec::new();
+        return None;
     }
     let phis = PhiInputs::collect(func);
     let readers = count_uses(func, &phis);
     let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
         reduced(f, n)
     });
-    if g.is_plain() {
+    (!g.is_plain()).then_some(g)
+}
+
+/// The graph in the language of Graphviz, with what the default prices choose; nothing if no rule
+/// changes anything.
+pub fn dot(func: &Function, cx: &PassCx) -> Option<String> {
+    let g = graph(func, cx)?;
+    let phis = PhiInputs::collect(&g.f);
+    let choice = extract(&g, &phis, rules(), MODEL);
+    Some(to_dot(&g, &phis, rules(), &choice))
+}
+
+/// One function for each of the models that changes something, with what rules did to it.
+pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
+    let rules = rules();
+    let Some(g) = graph(func, cx) else {
         return Vec::new();
-    }
+    };
     let phis = PhiInputs::collect(&g.f);
     let replaced: u32 = g.replaced.iter().sum();
     models
@@ -95,6 +110,14 @@ pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Functio
                 classes: g.alternatives.iter().filter(|a| !a.is_empty()).count() as u64,
                 fired,
                 contract: choice.contract,
+                iterations: 1,
+                reached: g.reached,
+                steps: if cx.explain {
+                    let steps = steps(&g, &phis, &choice);
+                    steps.iter().map(|(h, r)| (h.inst, h.lane, *r)).collect()
+                } else {
+                    Vec::new()
+                },
             };
             let new = rebuild_from(&g.f, &choice.edits, &phis, &mut |f, _, n| n.intern(f));
             Some((new, rewriting))
