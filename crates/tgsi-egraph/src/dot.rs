@@ -31,12 +31,9 @@ pub fn to_dot(g: &Graph, phis: &PhiInputs, rules: &Rules, choice: &Choice) -> St
     }
     let mut s = String::from("digraph egraph {\n  rankdir=BT\n  node [shape=box]\n");
     // A write to a string cannot fail.
-    for class in 0..n {
-        if sizes[class] == 0 {
-            continue;
-        }
+    for (class, &size) in sizes.iter().enumerate().filter(|(_, s)| **s > 0) {
         let members = (class..n).filter(|&i| classes[i] == class && shown[i]);
-        let cluster = sizes[class] > 1;
+        let cluster = size > 1;
         if cluster {
             let _ = writeln!(s, "  subgraph cluster_{class} {{");
         }

@@ -453,14 +453,18 @@ impl<'a, 'o> Run<'a, 'o> {
             Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
         };
         let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
-        if self.options.level >= Level::O2 {
-            if let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx) {
-                let rewriting = Rewriting {
-                    contract: Contract::CONTRACT,
-                    ..Rewriting::default()
-                };
-                out.push((fused, rewriting));
-            }
+        // Beside the rules, in case they lead elsewhere; what it needs of the program is the same.
+        let fuses = cx.profile.grants(f.zero_wins).includes(Contract::CONTRACT)
+            && !self.options.disable.iter().any(|d| d == "mad-fuse");
+        if self.options.level >= Level::O2
+            && fuses
+            && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
+        {
+            let rewriting = Rewriting {
+                contract: Contract::CONTRACT,
+                ..Rewriting::default()
+            };
+            out.push((fused, rewriting));
         }
         if out.is_empty() || self.options.level >= Level::O2 {
             out.push((f, Rewriting::default()));

@@ -1,7 +1,7 @@
 //! What the optimiser tells of its work.
 
 use tgsi::{Program, parse};
-use tgsi_opt::{Explanation, Level, NoGraph, Options, Profile, egraph_dot, optimize};
+use tgsi_opt::{Contract, Explanation, Level, NoGraph, Options, Profile, egraph_dot, optimize};
 
 /// A product and a sum, a product with one, and a sum over channels.
 const TEXT: &str = "\
@@ -36,6 +36,11 @@ fn rules_of(e: &Explanation) -> Vec<&'static str> {
     e.rules.iter().map(|a| a.rule).collect()
 }
 
+/// How a product with zero is defined: no liberty.
+fn zero() -> Contract {
+    Contract::IEEE_ZERO.and(Contract::LEGACY_ZERO)
+}
+
 #[test]
 fn rules_are_told_by_instruction() {
     for level in [Level::O1, Level::O2, Level::O3] {
@@ -62,8 +67,11 @@ fn nothing_is_told_unasked_or_where_nothing_is_rewritten() {
         profile: Profile::Strict,
         ..options(Level::O2)
     };
-    let list = optimize(&program(TEXT), &strict).explanation;
+    let outcome = optimize(&program(TEXT), &strict);
+    let list = &outcome.explanation;
     assert!(list.iter().all(|e| !rules_of(e).contains(&"mad-form")));
+    assert_eq!(outcome.rewriting.contract.without(zero()), Contract::EXACT);
+    assert_eq!(outcome.after.instructions, 2);
 }
 
 #[test]

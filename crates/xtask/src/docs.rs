@@ -80,8 +80,8 @@ const RULES: &str = "\
 
 Rules that rewrite what programs compute, as `passes/rules` has them, a table a file. `=>` drops the left side, `~>` keeps both and lets the cheaper one be
 computed, `?>` does so only where there is time to search. A name with `#` stands for a constant. A contract is what the program must grant, see
-[float profiles](semantics.md#float-profiles); a rule without one is exact: equal bits but for the payload of a NaN that a float operation made. Conditions are
-facts known of a variable; `once x` says that nothing else reads `x`.
+[float profiles](semantics.md#float-profiles); a rule without one is exact: equal bits but for the payload of a NaN that a float operation made, and so is one that only
+names what 0 * x is (`ieee-zero`, `legacy-zero`). Conditions are facts known of a variable; `once x` says that nothing else reads `x`.
 `tgsi-opt rules IN...` counts how often each takes part in results, and `--disable RULE` leaves one out.
 
 ";
