@@ -730,12 +730,12 @@ fn rules_are_explained() {
 fn figures_tell_what_rules_did() {
     let folder = Folder::new();
     folder.file("in.tgsi", FUSIBLE);
-    let text = run(&folder, &["--emit", "none", "--stats", "in.tgsi"]);
+    let figures = run(&folder, &["--emit", "none", "--stats", "in.tgsi"]);
     let wanted = [
         "  lower bound of instructions 1\n",
         "  float contract contract\n  rules mad-form 4\n  e-graph ",
     ];
-    check(&text, 0, &wanted, &[]);
+    check(&figures, 0, &wanted, &[]);
     let json = run(&folder, &["--emit", "none", "--stats=json", "in.tgsi"]);
     let wanted = [
         "\"iterations\":1",

@@ -35,7 +35,9 @@ fn place(args: &Args, root: &Path) -> PathBuf {
 
 /// Measures a sample and writes the file.
 pub(super) fn save(args: &Args, root: &Path) -> Result<()> {
-    let samples = sample(classes(&root.join(CORPUS))?, args.per_class);
+    let mut samples = sample(classes(&root.join(CORPUS))?, args.per_class);
+    // In the order of the file: what is made once a process is paid by the first that needs it.
+    samples.sort_by(|a, b| a.path.cmp(&b.path));
     let tool = build(root)?;
     let work = work_folder()?;
     let mut counts = Counts::new();
