@@ -172,7 +172,11 @@ pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGrap
             most: MOST_SHOWN,
         });
     }
-    egraph::dot(&f, &run.cx()).ok_or(NoGraph::Plain)
+    let effort = match options.level {
+        Level::O3 => egraph::WIDE,
+        _ => egraph::PLAIN,
+    };
+    egraph::dot(&f, &run.cx(), effort).ok_or(NoGraph::Plain)
 }
 
 /// Outputs of which virglrenderer's hosts want all channels in one write: clip distances, and
@@ -448,16 +452,20 @@ impl<'a, 'o> Run<'a, 'o> {
             return vec![(f, Rewriting::default())];
         }
         let cx = self.cx();
-        let models: &[egraph::Model] = match self.options.level {
-            Level::O0 | Level::O1 => &[egraph::MODEL],
-            Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
-        };
-        let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
-        // Beside the rules, in case they lead elsewhere; what it needs of the program is the same.
-        let fuses = cx.profile.grants(f.zero_wins).includes(Contract::CONTRACT)
-            && !self.options.disable.iter().any(|d| d == "mad-fuse");
-        if self.options.level >= Level::O2
-            && fuses
+        let level = self.options.level;
+        let mut out = self.timed("egraph", |_| {
+            let mut out = egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::MODEL]);
+            if level == Level::O3 {
+                out.extend(egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::SHARED]));
+                let models = [egraph::MODEL, egraph::SHARED];
+                out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
+            }
+            out
+        });
+        let granted = self.options.profile.grants(f.zero_wins);
+        if level >= Level::O2
+            && granted.includes(Contract::CONTRACT)
+            && !self.options.disable.iter().any(|d| d == "mad-fuse")
             && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
         {
             let rewriting = Rewriting {
@@ -466,7 +474,7 @@ impl<'a, 'o> Run<'a, 'o> {
             };
             out.push((fused, rewriting));
         }
-        if out.is_empty() || self.options.level >= Level::O2 {
+        if out.is_empty() || level >= Level::O2 {
             out.push((f, Rewriting::default()));
         }
         out

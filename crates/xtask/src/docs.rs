@@ -3,6 +3,7 @@
 //! date.
 
 use std::{
+    collections::HashSet,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -79,7 +80,7 @@ const RULES: &str = "\
 <!-- Written by `cargo xtask docs` from passes/rules; edit the rules there. -->
 
 Rules that rewrite what programs compute, as `passes/rules` has them, a table a file. `=>` drops the left side, `~>` keeps both and lets the cheaper one be
-computed, `?>` does so only where there is time to search. A name with `#` stands for a constant. A contract is what the program must grant, see
+computed, `?>` does so only where there is time to search. Below -O3 only those are tried that `passes/rules/frequent.txt` names: the column *from* is the lowest level. A name with `#` stands for a constant. A contract is what the program must grant, see
 [float profiles](semantics.md#float-profiles); a rule without one is exact: equal bits but for the payload of a NaN that a float operation made, and so is one that only
 names what 0 * x is (`ieee-zero`, `legacy-zero`). Conditions are facts known of a variable; `once x` says that nothing else reads `x`.
 `tgsi-opt rules IN...` counts how often each takes part in results, and `--disable RULE` leaves one out.
@@ -89,16 +90,20 @@ names what 0 * x is (`ieee-zero`, `legacy-zero`). Conditions are facts known of 
 /// The rules, a table a domain.
 fn rules() -> String {
     let set = &tgsi_passes::rules::rule_set().rules;
+    let frequent: HashSet<&str> = tgsi_passes::rules::frequent().collect();
+    let below_o3 =
+        |r: &Rule| r.direction != Direction::Explore && frequent.contains(r.name.as_str());
     let count = |wanted: &dyn Fn(&Rule) -> bool| set.iter().filter(|r| wanted(r)).count();
     let mut text = RULES.to_owned();
     let directions = [Direction::Replace, Direction::Also, Direction::Explore]
         .map(|d| format!("`{}` {}", d.arrow(), count(&|r| r.direction == d)));
     let _ = write!(
         text,
-        "{} rules: {}. {} of them are exact.\n\n| domain | rules | exact |\n|---|---|---|\n",
+        "{} rules: {}. {} of them are exact, {} are tried below -O3.\n\n| domain | rules | exact |\n|---|---|---|\n",
         set.len(),
         directions.join(", "),
         count(&|r| r.contract.is_exact()),
+        count(&|r| below_o3(r)),
     );
     for (domain, _) in tgsi_passes::rules::FILES {
         let of = |r: &Rule| r.domain == *domain;
@@ -112,7 +117,7 @@ fn rules() -> String {
     for (domain, _) in tgsi_passes::rules::FILES {
         let _ = write!(
             text,
-            "\n## {domain}\n\n| name | left | | right | contract | conditions | why |\n|---|---|---|---|---|---|---|\n"
+            "\n## {domain}\n\n| name | left | | right | contract | conditions | from | why |\n|---|---|---|---|---|---|---|---|\n"
         );
         for r in set.iter().filter(|r| r.domain == *domain) {
             let conditions: Vec<String> = r.conds.iter().map(|&c| r.condition(c)).collect();
@@ -123,12 +128,13 @@ fn rules() -> String {
             };
             let _ = writeln!(
                 text,
-                "| `{}` | `{}` | `{}` | `{}` | {contract} | {} | {} |",
+                "| `{}` | `{}` | `{}` | `{}` | {contract} | {} | {} | {} |",
                 r.name,
                 r.left(),
                 r.direction.arrow(),
                 r.right(),
                 conditions.join(", "),
+                if below_o3(r) { "-O1" } else { "-O3" },
                 r.why.replace('|', "\\|"),
             );
         }
