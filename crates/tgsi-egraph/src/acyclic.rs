@@ -5,11 +5,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
+use tgsi_ir::{Args, Function, Slot, VOp, Value, ix};
 use tgsi_rules::{Cond, Contract};
 
 use crate::Info;
 use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, is_integer, word_fact};
+use crate::trace::{Reached, Step};
 
 /// What an operation is after everything that needs no choice.
 #[derive(Clone, Debug)]
@@ -65,8 +66,10 @@ pub struct Graph {
     pub contract: Contract,
     /// The contract of alternatives whose rules are not known.
     pub searched: Contract,
-    /// Replaced values with their rules, in order: value of the old function, rule.
-    pub trail: Vec<(LaneHint, u16)>,
+    /// Replacements, in order.
+    pub trail: Vec<Step>,
+    /// How often budgets ran out.
+    pub reached: Reached,
 }
 
 /// What changes last bits.
@@ -186,6 +189,7 @@ impl Graph {
             contract: Contract::EXACT,
             searched: Contract::EXACT,
             trail: Vec::new(),
+            reached: Reached::default(),
         }
     }
 
@@ -246,6 +250,8 @@ impl Builder<'_, '_> {
             return v;
         }
         if depth > self.config.depth || node.precise {
+            let open = !node.precise && !self.view.of(node.op).is_empty();
+            self.g.reached.depth += u32::from(open);
             return self.intern(node);
         }
         if let Some(v) = self.g.f.find(node.op, node.precise, &node.args) {
@@ -254,12 +260,14 @@ impl Builder<'_, '_> {
             return v;
         }
         let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
+        let mut full = false;
         let offers = self.offers(&node.args);
         let rules = self.rules;
         let view = Arc::clone(&self.view);
         for &r in offered(view.of(node.op), offers) {
             let rule = &rules.rules[usize::from(r)];
             if self.fuel == 0 {
+                self.g.reached.matches += 1;
                 break;
             }
             if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE) {
@@ -269,6 +277,7 @@ impl Builder<'_, '_> {
             for k in 0..self.found.len() {
                 let b = self.found[k];
                 if self.fuel == 0 || alternatives.len() >= self.config.alternatives {
+                    full |= self.fuel > 0;
                     break;
                 }
                 self.fuel -= 1;
@@ -285,7 +294,7 @@ impl Builder<'_, '_> {
                 if rule.replaces {
                     self.g.replaced[usize::from(r)] += 1;
                     self.g.contract = self.g.contract.and(rule.contract);
-                    self.g.trail.push((node.hint, r));
+                    self.g.trail.push(Step::new(r, &node, v));
                     return v;
                 }
                 if !alternatives.iter().any(|a| a.0 == v) {
@@ -294,6 +303,7 @@ impl Builder<'_, '_> {
                 }
             }
         }
+        self.g.reached.alternatives += u32::from(full);
         let v = self.intern(node);
         // An alternative made on the way may be the value itself.
         if self.g.alternatives[ix(v)].is_empty() {
@@ -431,7 +441,7 @@ impl Builder<'_, '_> {
                     }
                     self.g.replaced[usize::from(r)] += 1;
                     self.g.contract = self.g.contract.and(rule.contract);
-                    self.g.trail.push((node.hint, r));
+                    self.g.trail.push(Step::new(r, &node, new));
                     node.args[k] = new;
                     continue 'again;
                 }
