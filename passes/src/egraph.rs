@@ -14,7 +14,7 @@
 //! What the float profile does not grant: rules carry contracts. Precise values are never matched.
 //!
 //! # Limits
-//! The counted budgets of [`CONFIG`].
+//! The counted budgets of [`Config`].
 //!
 //! # Cost
 //! Two rebuilds, and matching in proportion to the number of values.

@@ -57,7 +57,7 @@ impl Info {
             lo: x,
             hi: x,
             nan: false,
-            minus_zero: Fact::NotMinusZero.holds_of(w) != true,
+            minus_zero: !Fact::NotMinusZero.holds_of(w),
             integral: Fact::Integral.holds_of(w),
             truth: Fact::Bool.holds_of(w),
             mask: w == 0,

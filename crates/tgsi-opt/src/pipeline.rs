@@ -348,14 +348,14 @@ impl Run<'_, '_> {
             Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
         };
         let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
-        if self.options.level >= Level::O2 {
-            if let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx) {
-                let rewriting = Rewriting {
-                    contract: Contract::CONTRACT,
-                    ..Rewriting::default()
-                };
-                out.push((fused, rewriting));
-            }
+        if self.options.level >= Level::O2
+            && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
+        {
+            let rewriting = Rewriting {
+                contract: Contract::CONTRACT,
+                ..Rewriting::default()
+            };
+            out.push((fused, rewriting));
         }
         if out.is_empty() || self.options.level >= Level::O2 {
             out.push((f, Rewriting::default()));
