@@ -15,6 +15,8 @@ pub(crate) enum Closeness {
     Exact,
     /// Floats may round differently.
     Close,
+    /// Floats may round differently, and infinities and NaNs do not count.
+    Ordinary,
 }
 
 /// Both programs compute the same on seeded inputs, corner values among them.
@@ -68,6 +70,11 @@ pub(crate) fn means_something(program: &Program, closeness: Closeness) -> Check 
 /// Corner values are many and a case is small: enough that each channel meets each of them.
 const SPECIAL_CASES: u32 = 64;
 
+const CLOSE: Tolerance = Tolerance::Relative {
+    rel: 1e-4,
+    abs: 1e-5,
+};
+
 fn options(closeness: Closeness) -> EquivOptions {
     let default = EquivOptions {
         max_mismatches: 6,
@@ -79,10 +86,12 @@ fn options(closeness: Closeness) -> EquivOptions {
             ..default
         },
         Closeness::Close => EquivOptions {
-            tolerance: Tolerance::Relative {
-                rel: 1e-4,
-                abs: 1e-5,
-            },
+            tolerance: CLOSE,
+            ..default
+        },
+        Closeness::Ordinary => EquivOptions {
+            special_cases: 0,
+            tolerance: CLOSE,
             ..default
         },
     }
