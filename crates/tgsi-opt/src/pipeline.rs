@@ -348,7 +348,9 @@ impl Run<'_, '_> {
             Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
         };
         let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
+        let granted = self.options.profile.grants(f.zero_wins);
         if self.options.level >= Level::O2
+            && granted.includes(Contract::CONTRACT)
             && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
         {
             let rewriting = Rewriting {
