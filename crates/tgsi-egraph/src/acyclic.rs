@@ -234,11 +234,8 @@ impl Builder<'_, '_> {
         if depth > self.config.depth || node.precise {
             return self.intern(node);
         }
-        if let Some(v) = self.g.f.find(node.op, node.precise, &node.args) {
-            // Seen before: only its hint may change.
-            self.intern(node);
-            return v;
-        }
+        // Rules may have made it before, too deep for rules to apply to it: what replaces it still can.
+        let seen = self.g.f.find(node.op, node.precise, &node.args);
         let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
         let offers = self.offers(&node.args);
         let rules = self.rules;
@@ -248,7 +245,9 @@ impl Builder<'_, '_> {
             if self.fuel == 0 {
                 break;
             }
-            if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE) {
+            if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE)
+                || seen.is_some() && !rule.replaces
+            {
                 continue;
             }
             self.find(rule, &node.args);
@@ -281,6 +280,9 @@ impl Builder<'_, '_> {
             }
         }
         let v = self.intern(node);
+        if seen.is_some() {
+            return v;
+        }
         // An alternative made on the way may be the value itself.
         if self.g.alternatives[ix(v)].is_empty() {
             alternatives.retain(|a| ix(a.0) < ix(v));
