@@ -14,7 +14,7 @@
 //! What the float profile does not grant: rules carry contracts. Precise values are never matched.
 //!
 //! # Limits
-//! The counted budgets of [`Config`].
+//! The counted budgets of [`Effort`].
 //!
 //! # Cost
 //! Two rebuilds, and matching in proportion to the number of values.
@@ -45,22 +45,56 @@ pub const SHARED: Model = Model {
     rounds: 3,
 };
 
+/// How much may be tried. Budgets are counted, so that results do not depend on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Most alternatives of one value.
+    pub alternatives: usize,
+    /// How deep rules apply to what rules made.
+    pub depth: u32,
+    /// Most matches of one value.
+    pub matches: u32,
+    /// Whether rules are tried that seldom pay by themselves.
+    pub explore: bool,
+}
+
+/// What real programs need: more of everything gains nothing below a search.
+pub const PLAIN: Effort = Effort {
+    alternatives: 4,
+    depth: 2,
+    matches: 12,
+    explore: false,
+};
+
+/// Everything, for the level that searches.
+pub const WIDE: Effort = Effort {
+    alternatives: 5,
+    depth: 3,
+    matches: 64,
+    explore: true,
+};
+
 /// Rewrites with the default prices.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
-    let (new, rewriting) = rewritten(func, cx, &[MODEL]).pop()?;
+    let (new, rewriting) = rewritten(func, cx, PLAIN, &[MODEL]).pop()?;
     cx.rewriting.borrow_mut().add(&rewriting);
     Some(new)
 }
 
 /// One function for each of the models that changes something, with what rules did to it.
-pub fn rewritten(func: &Function, cx: &PassCx, models: &[Model]) -> Vec<(Function, Rewriting)> {
+pub fn rewritten(
+    func: &Function,
+    cx: &PassCx,
+    effort: Effort,
+    models: &[Model],
+) -> Vec<(Function, Rewriting)> {
     let rules = rules();
     let config = Config {
         granted: cx.profile.grants(func.zero_wins),
-        alternatives: 5,
-        depth: 3,
-        matches: 64,
-        explore: false,
+        alternatives: effort.alternatives,
+        depth: effort.depth,
+        matches: effort.matches,
+        explore: effort.explore,
         legal: cx.legal.0,
         spend: &|| cx.spend(),
         disabled: &cx.disabled_rules,

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::VOp;
@@ -140,8 +141,9 @@ fn vop(op: Op) -> VOp {
 }
 
 impl Rules {
-    /// Prepares rules.
-    pub fn new(set: &RuleSet) -> Rules {
+    /// Prepares rules. Those that are not among the names `frequent` are tried only where there is
+    /// time to search.
+    pub fn new(set: &RuleSet, frequent: &FxHashSet<&str>) -> Rules {
         let mut out = Rules {
             rules: Vec::new(),
             names: set.rules.iter().map(|r| r.name.clone()).collect(),
@@ -155,7 +157,8 @@ impl Rules {
                 lhs: 0,
                 rhs: 0,
                 replaces: rule.direction == Direction::Replace,
-                explores: rule.direction == Direction::Explore,
+                explores: rule.direction == Direction::Explore
+                    || !frequent.contains(rule.name.as_str()),
                 hands_on: rule.hands_on(),
                 contract: rule.contract,
                 conds: rule.conds.iter().copied().collect(),

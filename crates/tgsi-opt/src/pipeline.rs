@@ -343,13 +343,18 @@ impl Run<'_, '_> {
             return vec![(f, Rewriting::default())];
         }
         let cx = self.cx();
-        let models: &[egraph::Model] = match self.options.level {
-            Level::O0 | Level::O1 => &[egraph::MODEL],
-            Level::O2 | Level::O3 => &[egraph::MODEL, egraph::SHARED],
-        };
-        let mut out = self.timed("egraph", |_| egraph::rewritten(&f, &cx, models));
+        let level = self.options.level;
+        let mut out = self.timed("egraph", |_| {
+            let mut out = egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::MODEL]);
+            if level == Level::O3 {
+                out.extend(egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::SHARED]));
+                let models = [egraph::MODEL, egraph::SHARED];
+                out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
+            }
+            out
+        });
         let granted = self.options.profile.grants(f.zero_wins);
-        if self.options.level >= Level::O2
+        if level >= Level::O2
             && granted.includes(Contract::CONTRACT)
             && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
         {
@@ -359,7 +364,7 @@ impl Run<'_, '_> {
             };
             out.push((fused, rewriting));
         }
-        if out.is_empty() || self.options.level >= Level::O2 {
+        if out.is_empty() || level >= Level::O2 {
             out.push((f, Rewriting::default()));
         }
         out

@@ -29,7 +29,10 @@ pub(crate) fn rules(text: &str) -> Rules {
         .map(|l| format!("{} -- for the test", l.trim()))
         .collect();
     match RuleSet::parse(&[("test", &lines.join("\n"))]) {
-        Ok(set) => Rules::new(&set),
+        Ok(set) => {
+            let frequent = set.rules.iter().map(|r| r.name.as_str());
+            Rules::new(&set, &frequent.collect())
+        }
         Err(errors) => panic!("{}", errors[0]),
     }
 }
