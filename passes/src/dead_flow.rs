@@ -24,7 +24,8 @@
 //! A copy of the tree and one walk; the rebuild only if something changed.
 //!
 //! # Tests
-//! Below: constant and repeated conditions, IF within UIF, equal exits, loops that run once.
+//! Below: constant and repeated conditions, IF within UIF, equal exits, loops that run once with one
+//! exit and with several, disjunctions.
 
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, departs, known_branch, never_ends, rebuild_with, walk};
@@ -674,6 +675,267 @@ mod tests {
             end
         "#]]
         .assert_eq(&out);
+    }
+
+    #[test]
+    fn two_exits_one_behind_the_other() {
+        let out = tree(
+            &["dead-flow"],
+            "MOV TEMP[0].x, IN[0].xxxx\n\
+             BGNLOOP\n\
+             UIF IN[1].xxxx\n\
+             ADD TEMP[0].x, TEMP[0].xxxx, IN[2].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             MUL TEMP[0].x, TEMP[0].xxxx, IN[2].yyyy\n\
+             UIF IN[1].yyyy\n\
+             BRK\n\
+             ENDIF\n\
+             MUL TEMP[0].x, TEMP[0].xxxx, IN[2].zzzz\n\
+             BRK\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[2].x
+            %3 = ADD %0, %2
+            %4 = IN[2].y
+            %5 = MUL %0, %4
+            %6 = IN[1].y
+            %7 = IN[2].z
+            %8 = MUL %5, %7
+            %9 = phi
+            %10 = phi
+            body
+              %10 = uif %1
+                yield %3
+              else
+                %9 = uif %6
+                  yield %5
+                else
+                  yield %8
+                yield %9
+            end OUT[0].x=%10
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn an_exit_inside_two_branches() {
+        let out = tree(
+            &["dead-flow"],
+            "MOV TEMP[0].x, IN[0].xxxx\n\
+             BGNLOOP\n\
+             UIF IN[1].xxxx\n\
+             UIF IN[1].yyyy\n\
+             BRK\n\
+             ENDIF\n\
+             ADD TEMP[0].x, TEMP[0].xxxx, IN[2].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             MUL TEMP[0].x, TEMP[0].xxxx, IN[2].zzzz\n\
+             BRK\n\
+             ENDLOOP\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[1].x
+            %2 = IN[1].y
+            %3 = IN[2].x
+            %4 = ADD %0, %3
+            %5 = IN[2].z
+            %6 = MUL %0, %5
+            %7 = phi
+            %8 = phi
+            body
+              %8 = uif %1
+                %7 = uif %2
+                  yield %0
+                else
+                  yield %4
+                yield %7
+              else
+                yield %6
+            end OUT[0].x=%8
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn what_follows_would_be_needed_in_two_arms() {
+        // Behind the outer branch control comes from both of its arms.
+        let out = tree(
+            &["dead-flow"],
+            "BGNLOOP\n\
+             UIF IN[1].xxxx\n\
+             UIF IN[1].yyyy\n\
+             BRK\n\
+             ENDIF\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             ENDIF\n\
+             STORE BUFFER[0].y, IMM[0].xxxx, IN[0].xxxx\n\
+             BRK\n\
+             ENDLOOP",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[1].x
+            %1 = IN[1].y
+            %2 = imm 0x0 (0.0)
+            %3 = IN[0].x
+            %4 = STORE BUFFER[0] <- 0.x=%2 1.x=%3
+            %5 = STORE BUFFER[0] <- 0.x=%2 1.y=%3
+            body
+              loop 1
+                params 
+                inits 
+                uif %0
+                  uif %1
+                    depart 1 
+                  else
+                    yield 
+                  do %4
+                  yield 
+                else
+                  yield 
+                do %5
+                depart 1 
+            end
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn an_exit_of_an_inner_loop_stays() {
+        assert!(unchanged(
+            "dead-flow",
+            "BGNLOOP\n\
+             BGNLOOP\n\
+             UIF IN[0].xxxx\n\
+             BRK\n\
+             ENDIF\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             ENDLOOP\n\
+             UIF IN[0].yyyy\n\
+             BRK\n\
+             ENDIF\n\
+             ENDLOOP"
+        ));
+    }
+
+    #[test]
+    fn a_loop_that_is_left_from_a_switch_stays() {
+        assert!(unchanged(
+            "dead-flow",
+            "BGNLOOP\n\
+             SWITCH IN[0].xxxx\n\
+             CASE IMM[1].yyyy\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\n\
+             BRK\n\
+             ENDSWITCH\n\
+             UIF IN[0].yyyy\n\
+             CONT\n\
+             ENDIF\n\
+             BRK\n\
+             ENDLOOP"
+        ));
+    }
+
+    #[test]
+    fn exits_are_nested_up_to_a_limit() {
+        let with = |exits: u32| {
+            let exit = "UIF IN[0].xxxx\nSTORE BUFFER[0].x, IMM[0].xxxx, IN[0].xxxx\nBRK\nENDIF\n";
+            let exits: String = (0..exits)
+                .map(|i| {
+                    exit.replace(
+                        "UIF IN[0].xxxx",
+                        &format!(
+                            "UIF CONST[{}].{}",
+                            i / 4 % 4,
+                            ["xxxx", "yyyy", "zzzz", "wwww"][i as usize % 4]
+                        ),
+                    )
+                })
+                .collect();
+            format!("BGNLOOP\n{exits}STORE BUFFER[0].y, IMM[0].xxxx, IN[0].xxxx\nBRK\nENDLOOP")
+        };
+        let loops = |exits| tree(&["dead-flow"], &with(exits)).matches("loop").count();
+        let most = super::MOST_LEVELS;
+        assert_eq!(loops(8), 0);
+        assert_eq!(loops(most + 2), 1);
+    }
+
+    #[test]
+    fn what_is_known_goes_out_of_a_disjunction() {
+        let out = tree(
+            &["dead-flow"],
+            "OR TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             OR TEMP[0].y, TEMP[0].xxxx, IN[0].zzzz\n\
+             UIF IN[0].xxxx\n\
+             STORE BUFFER[0].x, IMM[0].xxxx, IN[1].xxxx\n\
+             ELSE\n\
+             UIF TEMP[0].xxxx\n\
+             STORE BUFFER[0].y, IMM[0].xxxx, IN[1].xxxx\n\
+             ELSE\n\
+             UIF TEMP[0].yyyy\n\
+             STORE BUFFER[0].z, IMM[0].xxxx, IN[1].xxxx\n\
+             ENDIF\n\
+             ENDIF\n\
+             UIF IN[0].xxxx\n\
+             KILL\n\
+             ENDIF\n\
+             ENDIF",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = IN[0].z
+            %3 = imm 0x0 (0.0)
+            %4 = IN[1].x
+            %5 = STORE BUFFER[0] <- 0.x=%3 1.x=%4
+            %6 = STORE BUFFER[0] <- 0.x=%3 1.y=%4
+            %7 = STORE BUFFER[0] <- 0.x=%3 1.z=%4
+            body
+              uif %0
+                do %5
+                yield 
+              else
+                uif %1
+                  do %6
+                  yield 
+                else
+                  uif %2
+                    do %7
+                    yield 
+                  else
+                    yield 
+                  yield 
+                yield 
+            end
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn an_unknown_disjunction_stays_whole() {
+        assert!(unchanged(
+            "dead-flow",
+            "OR TEMP[0].x, IN[0].xxxx, IN[0].yyyy\n\
+             UIF IN[0].xxxx\n\
+             UIF TEMP[0].xxxx\n\
+             KILL\n\
+             ENDIF\n\
+             ENDIF\n\
+             UIF TEMP[0].xxxx\n\
+             KILL\n\
+             ENDIF"
+        ));
     }
 
     #[test]

@@ -20,7 +20,7 @@
 //! Two rebuilds, and matching in proportion to the number of values.
 //!
 //! # Tests
-//! Below, and in `tests/cases/egraph`.
+//! In `crates/tgsi-egraph/tests` and `tests/cases/egraph`; of the rules in `crates/tgsi-rules/tests`.
 
 use tgsi::Opcode;
 pub use tgsi_egraph::Model;

@@ -395,4 +395,89 @@ mod tests {
         }
         assert!(unchanged("if-convert", text.trim_end()));
     }
+
+    #[test]
+    fn branches_in_branches_in_one_round() {
+        let out = tree(
+            &["if-convert"],
+            "UIF IN[0].xxxx\n\
+             UIF IN[0].yyyy\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].yyyy\n\
+             ENDIF\n\
+             ELSE\n\
+             UIF IN[0].zzzz\n\
+             MOV TEMP[0].x, IN[1].zzzz\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].wwww\n\
+             ENDIF\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = IN[1].x
+            %3 = IN[1].y
+            %4 = UCMP %1, %2, %3
+            %5 = IN[0].z
+            %6 = IN[1].z
+            %7 = IN[1].w
+            %8 = UCMP %5, %6, %7
+            %9 = UCMP %0, %4, %8
+            body
+            end OUT[0].x=%9
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn a_branch_around_one_that_stays() {
+        let out = tree(
+            &["if-convert"],
+            "UIF IN[0].xxxx\n\
+             UIF IN[0].yyyy\n\
+             MOV TEMP[0].x, IN[1].xxxx\n\
+             KILL\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].yyyy\n\
+             ENDIF\n\
+             ELSE\n\
+             UIF IN[0].zzzz\n\
+             MOV TEMP[0].x, IN[1].zzzz\n\
+             ELSE\n\
+             MOV TEMP[0].x, IN[1].wwww\n\
+             ENDIF\n\
+             ENDIF\n\
+             MOV OUT[0].x, TEMP[0].xxxx",
+        );
+        expect![[r#"
+            FRAG
+            %0 = IN[0].x
+            %1 = IN[0].y
+            %2 = IN[1].x
+            %3 = KILL
+            %4 = IN[1].y
+            %5 = phi
+            %6 = IN[0].z
+            %7 = IN[1].z
+            %8 = IN[1].w
+            %9 = UCMP %6, %7, %8
+            %10 = phi
+            body
+              %10 = uif %0
+                %5 = uif %1
+                  do %3
+                  yield %2
+                else
+                  yield %4
+                yield %5
+              else
+                yield %9
+            end OUT[0].x=%10
+        "#]]
+        .assert_eq(&out);
+    }
 }

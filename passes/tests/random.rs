@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use tgsi_ir::lift;
 use tgsi_passes::{PASSES, PassCx, run_pass};
+use tgsi_rules::Profile;
 
 /// Programs a test run makes; `TGSI_RANDOM` gives another number.
 const PROGRAMS: u64 = 400;
@@ -304,8 +305,10 @@ fn failure(text: &str) -> Option<String> {
         .values()
         .any(|d| matches!(d.op, tgsi_ir::VOp::Undef(_)));
     let seeds = if unwritten { 0 } else { SEEDS };
+    // Words are compared bit for bit.
     let cx = PassCx {
         verify: true,
+        profile: Profile::Strict,
         ..Default::default()
     };
     let mut current = func.clone();

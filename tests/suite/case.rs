@@ -3,22 +3,23 @@
 //! The head of a case holds, in comments, one line of options and any number of checks:
 //!
 //! ```text
-//! ; RUN: passes=dce,copy-prop target=generic level=O2 disable=gvn fuel=10
+//! ; RUN: passes=dce,copy-prop target=generic level=O2 disable=gvn fuel=10 fp=strict
 //! ; CHECK: text that the result's instructions hold, behind what the CHECK before it found
 //! ; CHECK-NOT: text that they hold nowhere
 //! ; CHECK-TOP: an opcode that stands outside every IF, SWITCH and loop, wherever it stands
 //! ; CHECK-NESTED: an opcode that never stands outside
 //! ```
 //!
-//! `compare=close` lets floats round differently; without it the interpreter compares bits. The
-//! result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
+//! `compare=close` lets floats round differently; without it the interpreter compares bits wherever
+//! the rules behind the result promise them, see [`treat::same_meaning`]. `fp=PROFILE` is the profile
+//! of floats. The result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
 
 use std::{fs, path::Path};
 
 use expect_test::expect_file;
 use libtest_mimic::Trial;
 use tgsi::Program;
-use tgsi_opt::{Level, Options, PassSpec};
+use tgsi_opt::{Level, Options, PassSpec, Profile};
 use tgsi_target::Target;
 
 use crate::{
@@ -167,6 +168,10 @@ impl Case {
                 "disable" => options.disable = value.split(',').map(str::to_owned).collect(),
                 "fuel" => {
                     options.fuel = Some(value.parse().map_err(|_| format!("fuel '{value}'"))?)
+                }
+                "fp" => {
+                    options.profile =
+                        Profile::from_name(value).ok_or(format!("no profile '{value}'"))?;
                 }
                 "compare" if value == "close" => self.closeness = Closeness::Close,
                 "compare" if value == "exact" => self.closeness = Closeness::Exact,

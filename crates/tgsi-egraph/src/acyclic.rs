@@ -254,11 +254,8 @@ impl Builder<'_, '_> {
             self.g.reached.depth += u32::from(open);
             return self.intern(node);
         }
-        if let Some(v) = self.g.f.find(node.op, node.precise, &node.args) {
-            // Seen before: only its hint may change.
-            self.intern(node);
-            return v;
-        }
+        // Rules may have made it before, too deep for rules to apply to it: what replaces it still can.
+        let seen = self.g.f.find(node.op, node.precise, &node.args);
         let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
         let mut full = false;
         let offers = self.offers(&node.args);
@@ -270,7 +267,9 @@ impl Builder<'_, '_> {
                 self.g.reached.matches += 1;
                 break;
             }
-            if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE) {
+            if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE)
+                || seen.is_some() && !rule.replaces
+            {
                 continue;
             }
             self.find(rule, &node.args);
@@ -305,6 +304,9 @@ impl Builder<'_, '_> {
         }
         self.g.reached.alternatives += u32::from(full);
         let v = self.intern(node);
+        if seen.is_some() {
+            return v;
+        }
         // An alternative made on the way may be the value itself.
         if self.g.alternatives[ix(v)].is_empty() {
             alternatives.retain(|a| ix(a.0) < ix(v));

@@ -336,7 +336,16 @@ impl Info {
             _ if f.first_era || op.info().dst_ty != Ty::F => return Info::top_of(op),
             Add => arg(0).add(arg(1)),
             Mul => arg(0).mul(arg(1), same(0, 1)),
-            Mad | Fma => arg(0).mul(arg(1), same(0, 1)).add(arg(2)),
+            Mad => arg(0).mul(arg(1), same(0, 1)).add(arg(2)),
+            // The product is not rounded: bounds of one that is are none of the sum's.
+            Fma => {
+                let sum = arg(0).mul(arg(1), same(0, 1)).add(arg(2));
+                Info {
+                    nan: sum.nan,
+                    integral: sum.integral,
+                    ..Info::FLOAT
+                }
+            }
             Min | Max => {
                 let (a, b) = (arg(0), arg(1));
                 let either = a.either(b);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tgsi::{Diagnostic, Dialect, Program, Severity, check as diagnose, parse, print};
 use tgsi_interp::equiv::{EquivOptions, Mismatch, compare};
 use tgsi_interp::{Inputs, RunOptions, run_masked};
-use tgsi_opt::{FallbackKind, Outcome, optimize};
+use tgsi_opt::{Contract, FallbackKind, Outcome, Profile, optimize};
 use tgsi_target::{Cost, count_result, virgl_introduces};
 
 use crate::setup::Setup;
@@ -130,7 +130,14 @@ fn judge(case: &TestCase) -> Result<Findings, Failure> {
         };
         return fail(kind, format!("{}: {}", f.stage, f.reason));
     }
-    let (words, cases) = meaning(program, &outcome.program, case.effort)?;
+    // Results that took liberties with floats differ where programs decide by the last bit, and
+    // random ones do: what is checked of them is their form.
+    let liberties = outcome.rewriting.contract.without(Contract::CONTRACT);
+    let (words, cases) = if liberties.is_exact() {
+        meaning(program, &outcome.program, case.effort)?
+    } else {
+        (0, 0)
+    };
     round_trip(&outcome.program)?;
     diagnostics(&findings, &outcome.program)?;
     let target = &options.target;
@@ -149,7 +156,10 @@ fn judge(case: &TestCase) -> Result<Findings, Failure> {
         );
         if a != b {
             let what = format!("{a:?}\nbecomes {b:?}\n{}", text(&second.program));
-            let worst = meaning(&outcome.program, &second.program, case.effort).err();
+            let exact = liberties.is_exact() && options.profile == Profile::Strict;
+            let worst = exact
+                .then(|| meaning(&outcome.program, &second.program, case.effort).err())
+                .flatten();
             return fail(worst.map_or(FailureKind::Again, |f| f.kind), what);
         }
     }

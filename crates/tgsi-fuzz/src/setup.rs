@@ -1,6 +1,6 @@
 //! How a program is optimised in one check.
 
-use tgsi_opt::{Level, Options, PassSpec, passes};
+use tgsi_opt::{Level, Options, PassSpec, Profile, passes};
 use tgsi_target::Target;
 
 use crate::choices::Choices;
@@ -16,21 +16,24 @@ pub struct Setup {
     pub passes: Option<Vec<String>>,
     /// Rewrites that may happen in all.
     pub fuel: Option<u64>,
+    /// What rewriting may do with floats.
+    pub profile: Profile,
 }
 
 impl Setup {
-    /// A level for a target, with the level's own passes.
+    /// A level for a target, with the level's own passes and no liberties with floats.
     pub fn of_level(level: Level, virgl: bool) -> Setup {
         Setup {
             level,
             virgl,
             passes: None,
             fuel: None,
+            profile: Profile::Strict,
         }
     }
 
     /// The setups that `bytes` choose for one program: both levels, now and then single passes,
-    /// lists of passes and little fuel.
+    /// lists of passes, little fuel and the usual liberties with floats.
     pub fn choose(bytes: &[u8]) -> Vec<Setup> {
         let mut c = Choices::new(bytes);
         let virgl = c.chance(35);
@@ -49,6 +52,13 @@ impl Setup {
             setups.push(Setup {
                 fuel,
                 ..Setup::of_level(Level::O1, virgl)
+            });
+        }
+        if c.chance(25) {
+            let level = if c.chance(50) { Level::O1 } else { Level::O2 };
+            setups.push(Setup {
+                profile: Profile::Auto,
+                ..Setup::of_level(level, virgl)
             });
         }
         setups
@@ -74,6 +84,7 @@ impl Setup {
                 .as_ref()
                 .map(|list| list.iter().map(spec).collect()),
             fuel: self.fuel,
+            profile: self.profile,
             verify_each: true,
             ..Options::default()
         }
@@ -91,9 +102,12 @@ impl std::fmt::Display for Setup {
             " target={}",
             if self.virgl { "virgl" } else { "generic" }
         )?;
-        match self.fuel {
-            Some(fuel) => write!(f, " fuel={fuel}"),
-            None => Ok(()),
+        if let Some(fuel) = self.fuel {
+            write!(f, " fuel={fuel}")?;
+        }
+        match self.profile {
+            Profile::Strict => Ok(()),
+            profile => write!(f, " fp={}", profile.name()),
         }
     }
 }

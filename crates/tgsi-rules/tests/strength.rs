@@ -153,6 +153,13 @@ fn wrong_rules_are_refused() {
         "(sin a) => (cos (add a 1.5)) [afn]",
         "(i2f (ishr a 1i)) => (mul (i2f a) 0.5)",
         "(f2i (flr a)) => (f2i a)",
+        // A NaN that decides, or becomes another number than before.
+        "(sge a a) => 1.0 [nnan]",
+        "(not (fslt a b)) => (fsge a b) [nnan]",
+        "(max (min a 1.0) 0.0) => (sat a) [nsz, nnan]",
+        "(dsne a a) => 0i [nnan]",
+        // One that only the right side makes.
+        "(mul a 2.0) => (mul (mul a inf) 0.0) [unord]",
     ] {
         let result = verify(&rule(text));
         assert!(result.is_err(), "{text} passes: {result:?}");
@@ -167,7 +174,7 @@ fn right_rules_are_accepted() {
         "(add a -0.0) => a",
         "(add (neg a) (neg b)) => (neg (add a b)) [nsz]",
         "(min (max a 0.0) 1.0) => (sat a) [nsz]",
-        "(max (min a 1.0) 0.0) => (sat a) [nsz, nnan]",
+        "(max (min a 1.0) 0.0) => (sat a) [nsz, unord]",
         "(mul a 0.0) => 0.0 [nnan, ninf, nsz]",
         "(mul a 0.0) => 0.0 [legacy-zero]",
         "(mul a 1.0) => a [ieee-zero]",
@@ -177,7 +184,7 @@ fn right_rules_are_accepted() {
         "(rcp (rcp a)) => a {power-of-two a} -- ",
         "(shl (shl a #k) #j) => (shl a (uadd #k #j)) {shift-sum #k #j}",
         "(sge (add a (neg b)) 0.0) => (sge a b) [nnan, ninf]",
-        "(add 1.0 (neg (slt a b))) => (sge a b) [nnan]",
+        "(add 1.0 (neg (slt a b))) => (sge a b) [unord]",
         "(add a (add b c)) => (add (add a b) c) [reassoc]",
         "(add (mul a b) (mul a c)) => (mul a (add b c)) [reassoc]",
         "(pow a b) => (ex2 (mul b (lg2 a))) [afn]",
@@ -200,6 +207,10 @@ fn right_rules_are_accepted() {
         "(dp4 a b c d e f g h) => (add (mul d h) (dp3 a b c e f g)) [reassoc]",
         "(sin a) => (cos (add a -1.5707964)) [afn]",
         "(f2i (trunc a)) => (f2i a)",
+        "(sge a a) => 1.0 [unord]",
+        "(not (fslt a b)) => (fsge a b) [unord]",
+        "(max a (mul b 0.0)) => (max a 0.0) [unord, ninf, nsz]",
+        "(add a (mul b 0.0)) => a [nnan, ninf, nsz]",
     ] {
         let text = text.trim_end_matches(" -- ");
         let result = verify(&rule(text));
@@ -229,6 +240,8 @@ fn flags_without_need_are_named() {
     assert_eq!(flags("(add a 0.0) => a [nsz]"), [""; 0]);
     assert_eq!(flags("(mul a 1.0) => a [ieee-zero]"), [""; 0]);
     assert_eq!(flags("(mul a b) => (mul b a) [ieee-zero]"), ["ieee-zero"]);
+    assert_eq!(flags("(sge a a) => 1.0 [unord]"), [""; 0]);
+    assert_eq!(flags("(div a a) => 1.0 [unord]"), ["unord"]);
 }
 
 #[test]

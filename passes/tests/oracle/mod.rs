@@ -87,6 +87,16 @@ struct Run<'a> {
     steps: u32,
 }
 
+/// What every consumer makes of an operation that is not exact elsewhere.
+fn known(op: Opcode, args: &[u64]) -> Option<u32> {
+    let x = f32::from_bits(*args.first()? as u32);
+    match op {
+        Opcode::Ex2 if x == 0.0 => Some(1f32.to_bits()),
+        Opcode::Ex2 if x == 1.0 => Some(2f32.to_bits()),
+        _ => None,
+    }
+}
+
 fn hash(x: impl Hash) -> u64 {
     let mut h = FxHasher::default();
     x.hash(&mut h);
@@ -245,6 +255,9 @@ impl Run<'_> {
                 if wide { w } else { u64::from(w as u32) }
             }
             _ => {
+                if let Some(w) = known(op, args) {
+                    return w.into();
+                }
                 let args: Vec<u64> = args
                     .iter()
                     .map(|&a| {
