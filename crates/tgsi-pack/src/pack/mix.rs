@@ -46,40 +46,51 @@ fn mixes(op: Opcode) -> bool {
     matches!(op, Mov | Add | Mul | Mad | Ucmp | Cmp | And)
 }
 
+/// Whether two operations have a form in common that is not their own: two of one kind were merged
+/// before if they could be, unless the order of their operands differs.
+fn pairs(a: Opcode, b: Opcode) -> bool {
+    use Opcode::*;
+    match (a, b) {
+        (Ucmp, Mov | And) | (Mov | And, Ucmp) => true,
+        (Cmp, Mov) | (Mov, Cmp) => true,
+        (And, Mov) | (Mov, And) => true,
+        (Mov | Add | Mul | Mad, Mov | Add | Mul | Mad) => (a, b) != (Mov, Mov),
+        _ => false,
+    }
+}
+
 impl Packing {
     /// Merges packs of different operations in a window.
     pub(super) fn mix_window(&mut self, r: &mut Reach, zero_wins: bool) {
-        let candidates: Vec<u16> = (0..r.packs.len())
+        let candidates: Vec<(u16, Opcode, bool)> = (0..r.packs.len())
             .filter(|&i| self.mixable(r.packs[i]))
-            .map(|i| i as u16)
+            .map(|i| (i as u16, self.opcode(r.packs[i]), self.first(r.packs[i]).sat))
             .collect();
         if candidates.len() < 2 {
             return;
         }
         for at in (0..candidates.len()).rev() {
-            let i = usize::from(candidates[at]);
-            loop {
-                if !self.mixable(r.packs[i]) {
-                    break;
-                }
+            let (i, _, sat) = candidates[at];
+            let i = usize::from(i);
+            while self.mixable(r.packs[i]) {
+                let op = self.opcode(r.packs[i]);
                 let before = candidates[..at].iter().rev().take(LOOK);
                 let after = candidates[at + 1..].iter().take(LOOK);
-                let near: SmallVec<[u16; 48]> = after.chain(before).copied().collect();
-                let mut done = false;
-                for j in near {
-                    let j = usize::from(j);
+                let near = after
+                    .chain(before)
+                    .filter(|&&(_, o, s)| s == sat && pairs(op, o))
+                    .map(|c| usize::from(c.0));
+                let near: SmallVec<[usize; 48]> = near.collect();
+                let partner = near.into_iter().find(|&j| {
                     let (a, b) = (r.packs[i], r.packs[j]);
-                    if !self.mixable(b) || r.has(i, j) || r.has(j, i) {
-                        continue;
-                    }
-                    if self.mix(a, b, zero_wins) {
-                        self.join(r, i, j);
-                        done = true;
-                        break;
-                    }
-                }
-                if !done {
-                    break;
+                    self.mixable(b)
+                        && !r.has(i, j)
+                        && !r.has(j, i)
+                        && self.mix(a, b, zero_wins)
+                });
+                match partner {
+                    Some(j) => self.join(r, i, j),
+                    None => break,
                 }
             }
         }
