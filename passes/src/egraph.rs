@@ -38,13 +38,13 @@ use crate::simplify::reduced;
 /// How values are priced by default.
 pub const MODEL: Model = Model {
     lanes: true,
-    rounds: 3,
+    rounds: 2,
 };
 
 /// Prices that do not see lanes.
 pub const SHARED: Model = Model {
     lanes: false,
-    rounds: 3,
+    rounds: 2,
 };
 
 /// How much may be tried. Budgets are counted, so that results do not depend on the machine.
@@ -62,9 +62,9 @@ pub struct Effort {
 
 /// What real programs need: more of everything gains nothing below a search.
 pub const PLAIN: Effort = Effort {
-    alternatives: 4,
-    depth: 2,
-    matches: 12,
+    alternatives: 3,
+    depth: 1,
+    matches: 4,
     explore: false,
 };
 
