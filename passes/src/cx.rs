@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use tgsi::Opcode;
+use tgsi_egraph::Reached;
 use tgsi_rules::{Contract, Profile};
 
 /// Settings and counters of a run of passes.
@@ -22,6 +23,8 @@ pub struct PassCx {
     pub legal: Legal,
     /// Rules that are left out, by number.
     pub disabled_rules: Vec<u16>,
+    /// Whether [`Rewriting::steps`] is kept.
+    pub explain: bool,
     /// What rewriting did.
     pub rewriting: RefCell<Rewriting>,
 }
@@ -51,6 +54,13 @@ pub struct Rewriting {
     pub fired: Vec<u32>,
     /// The contracts of the rules that took part.
     pub contract: Contract,
+    /// Graphs that were made.
+    pub iterations: u32,
+    /// Which budgets ran out, and how often.
+    pub reached: Reached,
+    /// The rules on the way to the result, by number, with the source instruction and lane that computed
+    /// what they changed. Only kept if [`PassCx::explain`] is set.
+    pub steps: Vec<(u32, u8, u16)>,
 }
 
 impl PassCx {
@@ -78,5 +88,8 @@ impl Rewriting {
             *a += b;
         }
         self.contract = self.contract.and(other.contract);
+        self.iterations += other.iterations;
+        self.reached.add(other.reached);
+        self.steps.extend(&other.steps);
     }
 }

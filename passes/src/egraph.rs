@@ -24,13 +24,15 @@
 
 use tgsi::Opcode;
 pub use tgsi_egraph::Model;
-use tgsi_egraph::{Config, extract, may_apply, saturate};
+use tgsi_egraph::{
+    Config, Graph, Limits, extract, may_apply, saturate, saturate_with_egg, steps, to_dot,
+};
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
 use tgsi_ir::{Function, VOp, ix};
 
 use crate::cx::{PassCx, Rewriting};
 use crate::facts::count_uses;
-use crate::rules::rules;
+use crate::rules::{rule_set, rules};
 use crate::simplify::reduced;
 
 /// How values are priced by default.
@@ -81,6 +83,53 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     Some(new)
 }
 
+/// The budgets and liberties of a run.
+fn config<'a>(
+    func: &Function,
+    cx: &'a PassCx,
+    effort: Effort,
+    sensitive: &'a [bool],
+    spend: &'a dyn Fn() -> bool,
+) -> Config<'a> {
+    Config {
+        granted: cx.profile.grants(func.zero_wins),
+        alternatives: effort.alternatives,
+        depth: effort.depth,
+        matches: effort.matches,
+        explore: effort.explore,
+        legal: cx.legal.0,
+        spend,
+        disabled: &cx.disabled_rules,
+        sensitive,
+    }
+}
+
+/// The graph of a function; nothing if no rule changes anything.
+fn graph(func: &Function, cx: &PassCx, effort: Effort) -> Option<Graph> {
+    let rules = rules();
+    let sensitive = sensitive(func);
+    let spend = || cx.spend();
+    let config = config(func, cx, effort, &sensitive, &spend);
+    if !may_apply(func, rules, &config) {
+        return None;
+    }
+    let phis = PhiInputs::collect(func);
+    let readers = count_uses(func, &phis);
+    let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
+        reduced(f, n)
+    });
+    (!g.is_plain()).then_some(g)
+}
+
+/// The graph in the language of Graphviz, with what the default prices choose; nothing if no rule
+/// changes anything.
+pub fn dot(func: &Function, cx: &PassCx, effort: Effort) -> Option<String> {
+    let g = graph(func, cx, effort)?;
+    let phis = PhiInputs::collect(&g.f);
+    let choice = extract(&g, &phis, rules(), MODEL);
+    Some(to_dot(&g, &phis, rules(), &choice))
+}
+
 /// One function for each of the models that changes something, with what rules did to it.
 pub fn rewritten(
     func: &Function,
@@ -88,36 +137,67 @@ pub fn rewritten(
     effort: Effort,
     models: &[Model],
 ) -> Vec<(Function, Rewriting)> {
+    match graph(func, cx, effort) {
+        Some(g) => extracted(&g, cx, 1, models),
+        None => Vec::new(),
+    }
+}
+
+/// Limits of equality saturation: what real programs gain from more is less than what it costs.
+pub const SATURATION: Limits = Limits {
+    iterations: 4,
+    growth: 8,
+    least: 2_000,
+    most: 20_000,
+    matches: 4,
+    alternatives: 8,
+};
+
+/// As [`rewritten`], with what equality saturation finds under [`SATURATION`].
+pub fn saturated(
+    func: &Function,
+    cx: &PassCx,
+    effort: Effort,
+    models: &[Model],
+) -> Vec<(Function, Rewriting)> {
     let rules = rules();
-    let config = Config {
-        granted: cx.profile.grants(func.zero_wins),
-        alternatives: effort.alternatives,
-        depth: effort.depth,
-        matches: effort.matches,
-        explore: effort.explore,
-        legal: cx.legal.0,
-        spend: &|| cx.spend(),
-        disabled: &cx.disabled_rules,
-        sensitive: &sensitive(func),
-    };
-    if !may_apply(func, rules, &config) {
+    let sensitive = sensitive(func);
+    let spend = || cx.spend();
+    let config = config(func, cx, effort, &sensitive, &spend);
+    // The number of rewrites is not counted inside egg: with fuel there is no search.
+    if cx.fuel.get().is_some() || !may_apply(func, rules, &config) {
         return Vec::new();
     }
     let phis = PhiInputs::collect(func);
-    let readers = count_uses(func, &phis);
-    let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
-        reduced(f, n)
-    });
+    let (g, done) = saturate_with_egg(
+        func,
+        &phis,
+        (rule_set(), rules),
+        &config,
+        SATURATION,
+        &mut |f, n| reduced(f, n),
+    );
     if g.is_plain() {
         return Vec::new();
     }
+    extracted(&g, cx, done.iterations as u32, models)
+}
+
+/// One function for each of the models that changes something.
+fn extracted(
+    g: &Graph,
+    cx: &PassCx,
+    iterations: u32,
+    models: &[Model],
+) -> Vec<(Function, Rewriting)> {
+    let rules = rules();
     let phis = PhiInputs::collect(&g.f);
     let replaced: u32 = g.replaced.iter().sum();
     models
         .iter()
         .filter_map(|&model| {
-            let choice = extract(&g, &phis, rules, model);
-            if replaced == 0 && choice.rules.is_empty() {
+            let choice = extract(g, &phis, rules, model);
+            if replaced == 0 && choice.rules.is_empty() && choice.searched == 0 {
                 return None;
             }
             let mut fired = g.replaced.clone();
@@ -129,6 +209,14 @@ pub fn rewritten(
                 classes: g.alternatives.iter().filter(|a| !a.is_empty()).count() as u64,
                 fired,
                 contract: choice.contract,
+                iterations,
+                reached: g.reached,
+                steps: if cx.explain {
+                    let steps = steps(g, &phis, &choice);
+                    steps.iter().map(|(h, r)| (h.inst, h.lane, *r)).collect()
+                } else {
+                    Vec::new()
+                },
             };
             let new = rebuild_from(&g.f, &choice.edits, &phis, &mut |f, _, n| n.intern(f));
             Some((new, rewriting))

@@ -14,6 +14,8 @@ Examples:
   tgsi-opt --target virgl in.tgsi           only what virglrenderer accepts
   tgsi-opt --emit none --stats in.tgsi      only the figures, before and after
   tgsi-opt --print-changed in.tgsi          the program after each pass that did something
+  tgsi-opt --explain in.tgsi                which rewrite rules changed what each instruction computes
+  tgsi-opt rules --domain dot               the rewrite rules
   tgsi-opt check in.tgsi                    diagnostics only
   tgsi-opt run in.tgsi --set 'IN[0] 1.0 2.0 0 1'
   tgsi-opt diff before.tgsi after.tgsi      counts side by side, and whether they compute the same
@@ -116,6 +118,12 @@ pub(crate) struct OptimizeArgs {
     /// Print the program after each pass that changed it
     #[arg(long)]
     pub(crate) print_changed: bool,
+    /// Print for each instruction of the input the rules that changed what it computes
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Write the equal values that rules found in the first round to a Graphviz file; small programs only
+    #[arg(long, value_name = "FILE.dot")]
+    pub(crate) print_egraph: Option<PathBuf>,
     /// Print the time each pass took
     #[arg(long)]
     pub(crate) time_passes: bool,

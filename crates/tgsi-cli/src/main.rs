@@ -6,6 +6,7 @@ mod args;
 mod check;
 mod diff;
 mod exit;
+mod explain;
 mod files;
 mod interpret;
 mod optimize;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use tgsi_target::{TARGETS, Target, fit_report};
 
 use crate::args::{Emit, OptimizeArgs, StatsForm};
 use crate::exit::Exit;
+use crate::explain;
 use crate::files::{self, Destination, Input};
 use crate::report::Reporter;
 use crate::stats::{self, Totals};
@@ -40,6 +42,9 @@ pub(crate) fn run(args: &OptimizeArgs, reporter: &Reporter) -> Exit {
         }
     };
     let several = folder || inputs.len() != 1;
+    if several && args.print_egraph.is_some() {
+        return usage(reporter, "--print-egraph takes one input");
+    }
     let destination = match destination(args, &inputs, several) {
         Ok(destination) => destination,
         Err(message) => return usage(reporter, &message),
@@ -235,6 +240,7 @@ struct Job {
     print_after: Vec<String>,
     print_changed: bool,
     time_passes: bool,
+    print_egraph: Option<PathBuf>,
 }
 
 impl Job {
@@ -271,6 +277,7 @@ impl Job {
             verify_each: args.verify_each,
             disable: args.disable.clone(),
             profile: find_profile(&args.fp)?,
+            explain: args.explain,
             now: if args.time_passes { clock } else { || 0 },
         };
         Ok(Job {
@@ -280,6 +287,7 @@ impl Job {
             print_after: args.print_after.clone(),
             print_changed: args.print_changed,
             time_passes: args.time_passes,
+            print_egraph: args.print_egraph.clone(),
         })
     }
 
@@ -525,6 +533,14 @@ impl Batch<'_> {
         if let Some(form) = self.stats {
             done.stats = stats::of_outcome(form, name, &outcome);
         }
+        if self.job.options.explain {
+            let json = !self.reporter.is_human();
+            done.messages
+                .push_str(&explain::text(json, name, &outcome.explanation));
+        }
+        if let Some(path) = &self.job.print_egraph {
+            self.write_egraph(path, input, name, text, done);
+        }
         if let Err(error) = self.destination.write(input, &output) {
             let path = self.destination.path(input);
             done.messages
@@ -539,8 +555,29 @@ impl Batch<'_> {
             // Only the figures are needed from here on.
             outcome.program.header = Vec::new();
             outcome.program.insts = Vec::new();
+            outcome.explanation = Vec::new();
         }
         done.outcome = Some(outcome);
+    }
+
+    /// Writes the graph of the first round.
+    fn write_egraph(&self, path: &Path, input: &Input, name: &str, text: &str, done: &mut Done) {
+        let (program, _) = tgsi::parse(text);
+        match tgsi_opt::egraph_dot(&program, &self.job.options) {
+            Ok(dot) => {
+                let file = Destination::File(path.to_owned());
+                if let Err(error) = file.write(input, &dot) {
+                    done.messages
+                        .push_str(&self.reporter.file_error(path, &error));
+                    done.exit = Exit::Invalid;
+                }
+            }
+            Err(why) => {
+                let message = format!("{} is not written: {why}", path.display());
+                done.messages.push_str(&self.reporter.error(name, &message));
+                done.exit = Exit::Invalid;
+            }
+        }
     }
 
     /// The exit code that a result calls for, with its message.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tgsi::{Program, Stage};
-use tgsi_opt::{FallbackKind, Outcome};
+use tgsi_opt::{Contract, FallbackKind, Outcome};
 use tgsi_target::Counts;
 
 use crate::args::StatsForm;
@@ -113,6 +113,10 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
             if let Some(bound) = outcome.temps_bound {
                 let _ = writeln!(out, "  lower bound of temps {bound}");
             }
+            if let Some(bound) = outcome.instructions_bound {
+                let _ = writeln!(out, "  lower bound of instructions {bound}");
+            }
+            rewriting(outcome, &mut out);
             let rounds = outcome.rounds;
             match &outcome.fallback {
                 Some(f) => {
@@ -150,19 +154,83 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
         "fallback": fallback,
         "rounds": outcome.rounds,
         "temps_bound": outcome.temps_bound,
+        "instructions_bound": outcome.instructions_bound,
         "contract": outcome.rewriting.contract.names().collect::<Vec<_>>(),
-        "rules": fired(outcome).into_iter().collect::<serde_json::Map<String, Value>>(),
-        "egraph": { "nodes": outcome.rewriting.nodes, "classes": outcome.rewriting.classes },
+        "rules": fired(outcome)
+            .map(|(name, n)| (name.to_owned(), Value::from(n)))
+            .collect::<serde_json::Map<String, Value>>(),
+        "egraph": {
+            "nodes": outcome.rewriting.nodes,
+            "classes": outcome.rewriting.classes,
+            "iterations": outcome.rewriting.iterations,
+            "bound": reached(outcome)
+                .map(|(name, n)| (name.to_owned(), Value::from(n)))
+                .collect::<serde_json::Map<String, Value>>(),
+        },
     })
 }
 
 /// The rules that took part in a result, with how often they did.
-fn fired(outcome: &Outcome) -> Vec<(String, Value)> {
+fn fired(outcome: &Outcome) -> impl Iterator<Item = (&'static str, u32)> {
     let rules = tgsi_opt::rules().rules.iter().zip(&outcome.rewriting.fired);
     rules
         .filter(|(_, n)| **n > 0)
-        .map(|(r, n)| (r.name.clone(), Value::from(*n)))
-        .collect()
+        .map(|(r, n)| (r.name.as_str(), *n))
+}
+
+/// The budgets of rewriting that ran out, with how often they did.
+fn reached(outcome: &Outcome) -> impl Iterator<Item = (&'static str, u32)> {
+    outcome
+        .rewriting
+        .reached
+        .by_name()
+        .into_iter()
+        .filter(|b| b.1 > 0)
+}
+
+/// Rules that are named among the figures for people.
+const RULES_SHOWN: usize = 10;
+
+/// What rules did, for people; nothing if they did nothing.
+fn rewriting(outcome: &Outcome, out: &mut String) {
+    let r = &outcome.rewriting;
+    let mut rules: Vec<(&str, u32)> = fired(outcome).collect();
+    if rules.is_empty() && r.contract == Contract::EXACT {
+        return;
+    }
+    // A write to a string cannot fail.
+    let _ = writeln!(out, "  float contract {}", r.contract);
+    if rules.is_empty() {
+        return;
+    }
+    rules.sort_by_key(|r| std::cmp::Reverse(r.1));
+    out.push_str("  rules");
+    for (i, (name, n)) in rules.iter().take(RULES_SHOWN).enumerate() {
+        let _ = write!(out, "{} {name} {n}", if i > 0 { "," } else { "" });
+    }
+    if let Some(more) = rules
+        .len()
+        .checked_sub(RULES_SHOWN)
+        .filter(|&more| more > 0)
+    {
+        let _ = write!(out, ", and {more} more");
+    }
+    let _ = write!(
+        out,
+        "\n  e-graph {} nodes, {} classes, {} iteration{}",
+        r.nodes,
+        r.classes,
+        r.iterations,
+        if r.iterations == 1 { "" } else { "s" }
+    );
+    for (i, (name, n)) in reached(outcome).enumerate() {
+        let _ = write!(
+            out,
+            "{} {name} {n}",
+            if i > 0 { "," } else { "; ran out of" }
+        );
+    }
+    out.push('\n');
 }
 
 /// Two columns of counts and their difference; rows that are 0 on both sides are left out.

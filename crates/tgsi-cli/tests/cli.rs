@@ -684,3 +684,111 @@ fn quiet() {
     check(&output, 0, &[], &[]);
     assert_eq!(text(&output.stderr), "");
 }
+
+/// A product and a sum that rules join.
+const FUSIBLE: &str = "\
+FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL CONST[0..1]
+DCL TEMP[0..1]
+  0: MUL TEMP[0], IN[0], CONST[0]
+  1: ADD TEMP[1], TEMP[0], CONST[1]
+  2: MOV OUT[0], TEMP[1]
+  3: END
+";
+
+#[test]
+fn rules_are_explained() {
+    let folder = Folder::new();
+    folder.file("in.tgsi", FUSIBLE);
+    let text = run(&folder, &["--emit", "none", "--explain", "in.tgsi"]);
+    check(
+        &text,
+        0,
+        &[],
+        &[
+            "in.tgsi: rules by instruction\n   0: MUL TEMP[0], IN[0], CONST[0]\n",
+            "   1: ADD TEMP[1], TEMP[0], CONST[1] : mad-form x4\n",
+            "  no rule took part in 0, 2\n",
+        ],
+    );
+    let args = [
+        "--emit",
+        "none",
+        "--explain",
+        "--message-format",
+        "json",
+        "in.tgsi",
+    ];
+    let json = run(&folder, &args);
+    let line = "{\"file\":\"in.tgsi\",\"instruction\":1,\"rules\":[{\"rule\":\"mad-form\",\"times\":4}],\"text\":\"ADD TEMP[1], TEMP[0], CONST[1]\"}\n";
+    check(&json, 0, &[], &[line]);
+}
+
+#[test]
+fn figures_tell_what_rules_did() {
+    let folder = Folder::new();
+    folder.file("in.tgsi", FUSIBLE);
+    let figures = run(&folder, &["--emit", "none", "--stats", "in.tgsi"]);
+    let wanted = [
+        "  lower bound of instructions 1\n",
+        "  float contract contract\n  rules mad-form 4\n  e-graph ",
+    ];
+    check(&figures, 0, &wanted, &[]);
+    let json = run(&folder, &["--emit", "none", "--stats=json", "in.tgsi"]);
+    let wanted = [
+        "\"iterations\":1",
+        "\"bound\":{",
+        "\"instructions_bound\":1",
+        "\"rules\":{\"mad-form\":4}",
+    ];
+    check(&json, 0, &wanted, &[]);
+    let strict = run(
+        &folder,
+        &["--emit", "none", "--stats", "--fp", "strict", "in.tgsi"],
+    );
+    check(&strict, 0, &["instructions          3         2"], &[]);
+    assert!(!text(&strict.stdout).contains("contract"));
+}
+
+#[test]
+fn graphs_are_written_to_a_file() {
+    let folder = Folder::new();
+    folder.file("in.tgsi", FUSIBLE);
+    folder.file("more.tgsi", FUSIBLE);
+    let done = run(
+        &folder,
+        &[
+            "--print-egraph=graph.dot",
+            "-O1",
+            "in.tgsi",
+            "-o",
+            "out.tgsi",
+        ],
+    );
+    check(&done, 0, &[], &[]);
+    let dot = read(&folder.path("graph.dot"));
+    assert!(dot.starts_with("digraph egraph {\n"), "{dot}");
+    assert!(dot.contains("\\nmad-form\" style=bold]"), "{dot}");
+    assert!(read(&folder.path("out.tgsi")).contains("MAD"));
+    let several = run(
+        &folder,
+        &[
+            "--print-egraph=g.dot",
+            "--emit",
+            "none",
+            "in.tgsi",
+            "more.tgsi",
+        ],
+    );
+    check(&several, 2, &[], &["--print-egraph takes one input"]);
+    let nothing = run(&folder, &["--print-egraph=g.dot", "-O0", "in.tgsi"]);
+    check(
+        &nothing,
+        1,
+        &["FRAG"],
+        &["g.dot is not written: no graph is made under these options"],
+    );
+    assert!(!folder.path("g.dot").exists());
+}

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
+use tgsi_ir::{Args, Function, Slot, VOp, Value, ix};
 use tgsi_rules::{Cond, Contract};
 
 use crate::Info;
 use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, is_integer, word_fact};
+use crate::trace::{Reached, Step};
 
 /// What an operation is after everything that needs no choice.
 #[derive(Clone, Debug)]
@@ -63,12 +64,17 @@ pub struct Graph {
     readers: Vec<u32>,
     /// The contract of the replacements.
     pub contract: Contract,
-    /// Replaced values with their rules, in order: value of the old function, rule.
-    pub trail: Vec<(LaneHint, u16)>,
+    /// The contract of alternatives whose rules are not known.
+    pub searched: Contract,
+    /// Replacements, in order.
+    pub trail: Vec<Step>,
+    /// How often budgets ran out.
+    pub reached: Reached,
 }
 
 /// What changes last bits.
-const ROUNDS_OTHERWISE: Contract = Contract::REASSOC.and(Contract::ARCP).and(Contract::AFN);
+pub(crate) const ROUNDS_OTHERWISE: Contract =
+    Contract::REASSOC.and(Contract::ARCP).and(Contract::AFN);
 
 /// Nothing bound.
 const FREE: u32 = u32::MAX;
@@ -99,18 +105,8 @@ pub fn saturate(
     config: &Config<'_>,
     simplify: &mut Simplify<'_>,
 ) -> Graph {
-    let room = f.values.len() * 2;
     let mut b = Builder {
-        g: Graph {
-            f: f.successor(0),
-            alternatives: Vec::with_capacity(room),
-            infos: Vec::with_capacity(room),
-            replaced: vec![0; rules.len()],
-            offered: vec![0; rules.len()],
-            readers: Vec::with_capacity(room),
-            contract: Contract::EXACT,
-            trail: Vec::new(),
-        },
+        g: Graph::empty(f, rules.len()),
         rules,
         config,
         simplify,
@@ -134,15 +130,20 @@ pub fn saturate(
     g
 }
 
-/// The rules that `f` may use.
-fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
-    rules.view(&Liberties {
+/// What decides which rules `f` may use.
+pub(crate) fn liberties(f: &Function, config: &Config<'_>) -> Liberties {
+    Liberties {
         granted: config.granted,
         integers: uses_integers(f),
         explore: config.explore,
         legal: config.legal,
         disabled: config.disabled.to_vec(),
-    })
+    }
+}
+
+/// The rules that `f` may use.
+fn view(f: &Function, rules: &Rules, config: &Config<'_>) -> Arc<View> {
+    rules.view(&liberties(f, config))
 }
 
 /// Whether any rule could apply to a value of `f` as it is: what takes no look at operands' operands.
@@ -175,8 +176,25 @@ fn uses_integers(f: &Function) -> bool {
 }
 
 impl Graph {
+    /// A graph for `f` without values.
+    pub(crate) fn empty(f: &Function, rules: usize) -> Graph {
+        let room = f.values.len() * 2;
+        Graph {
+            f: f.successor(0),
+            alternatives: Vec::with_capacity(room),
+            infos: Vec::with_capacity(room),
+            replaced: vec![0; rules],
+            offered: vec![0; rules],
+            readers: Vec::with_capacity(room),
+            contract: Contract::EXACT,
+            searched: Contract::EXACT,
+            trail: Vec::new(),
+            reached: Reached::default(),
+        }
+    }
+
     /// Gives every value of the function its tables.
-    fn grow(&mut self) {
+    pub(crate) fn grow(&mut self) {
         for i in self.infos.len()..self.f.values.len() {
             let d = &self.f.values[tgsi_ir::value_at(i)];
             let info = Info::of(&self.f, d, &self.infos);
@@ -232,17 +250,21 @@ impl Builder<'_, '_> {
             return v;
         }
         if depth > self.config.depth || node.precise {
+            let open = !node.precise && !self.view.of(node.op).is_empty();
+            self.g.reached.depth += u32::from(open);
             return self.intern(node);
         }
         // Rules may have made it before, too deep for rules to apply to it: what replaces it still can.
         let seen = self.g.f.find(node.op, node.precise, &node.args);
         let mut alternatives: SmallVec<[(Value, u16); 2]> = SmallVec::new();
+        let mut full = false;
         let offers = self.offers(&node.args);
         let rules = self.rules;
         let view = Arc::clone(&self.view);
         for &r in offered(view.of(node.op), offers) {
             let rule = &rules.rules[usize::from(r)];
             if self.fuel == 0 {
+                self.g.reached.matches += 1;
                 break;
             }
             if self.careful && rule.contract.intersects(ROUNDS_OTHERWISE)
@@ -254,6 +276,7 @@ impl Builder<'_, '_> {
             for k in 0..self.found.len() {
                 let b = self.found[k];
                 if self.fuel == 0 || alternatives.len() >= self.config.alternatives {
+                    full |= self.fuel > 0;
                     break;
                 }
                 self.fuel -= 1;
@@ -270,7 +293,7 @@ impl Builder<'_, '_> {
                 if rule.replaces {
                     self.g.replaced[usize::from(r)] += 1;
                     self.g.contract = self.g.contract.and(rule.contract);
-                    self.g.trail.push((node.hint, r));
+                    self.g.trail.push(Step::new(r, &node, v));
                     return v;
                 }
                 if !alternatives.iter().any(|a| a.0 == v) {
@@ -279,6 +302,7 @@ impl Builder<'_, '_> {
                 }
             }
         }
+        self.g.reached.alternatives += u32::from(full);
         let v = self.intern(node);
         if seen.is_some() {
             return v;
@@ -419,7 +443,7 @@ impl Builder<'_, '_> {
                     }
                     self.g.replaced[usize::from(r)] += 1;
                     self.g.contract = self.g.contract.and(rule.contract);
-                    self.g.trail.push((node.hint, r));
+                    self.g.trail.push(Step::new(r, &node, new));
                     node.args[k] = new;
                     continue 'again;
                 }

@@ -59,7 +59,12 @@ pub struct Rules {
     by_root: Vec<Vec<u16>>,
     /// Views made so far: programs ask for few different ones.
     views: Mutex<Vec<(Liberties, Arc<View>)>>,
+    /// The same rules as egg wants them.
+    rewrites: Mutex<Vec<(Liberties, Arc<Rewrites>)>>,
 }
+
+/// Rules as egg wants them.
+pub(crate) type Rewrites = Vec<egg::Rewrite<crate::saturation::Term32, crate::saturation::Facts>>;
 
 /// What decides which rules a program may use.
 #[derive(Clone, Debug)]
@@ -74,6 +79,16 @@ pub(crate) struct Liberties {
     pub legal: fn(Opcode) -> bool,
     /// Rules that are left out.
     pub disabled: Vec<u16>,
+}
+
+impl Liberties {
+    fn same(&self, other: &Liberties) -> bool {
+        self.granted == other.granted
+            && self.integers == other.integers
+            && self.explore == other.explore
+            && std::ptr::fn_addr_eq(self.legal, other.legal)
+            && self.disabled == other.disabled
+    }
 }
 
 /// Rules that need the same of the operands of their root.
@@ -117,6 +132,36 @@ pub(crate) fn op_index(op: VOp) -> Option<usize> {
     })
 }
 
+/// The inverse of [`op_index`].
+pub(crate) fn op_at(i: usize) -> VOp {
+    match i {
+        0 => VOp::Neg,
+        1 => VOp::Abs,
+        2 => VOp::INeg,
+        3 => VOp::Sat,
+        _ => VOp::Alu(tgsi::opcode::OPCODES[i - KILL - 1].op),
+    }
+}
+
+/// Every operation whose first two operands may change places.
+pub(crate) fn commuting() -> impl Iterator<Item = Op> {
+    tgsi::opcode::OPCODES
+        .iter()
+        .map(|row| Op::Alu(row.op))
+        .filter(|op| op.commutes())
+        .filter(|op| matches!(op, Op::Alu(o) if !o.info().dst_ty.is_wide() && !o.info().src_ty.iter().any(|t| t.is_wide())))
+}
+
+/// The evaluations that folding may use in `f`, by [`op_index`].
+pub(crate) fn evals(f: &tgsi_ir::Function) -> Vec<tgsi::Eval> {
+    (0..KILL + 1 + tgsi::opcode::OPCODES.len())
+        .map(|i| match i {
+            0..=KILL => tgsi::Eval::None,
+            _ => f.eval_of(tgsi::opcode::OPCODES[i - KILL - 1].op),
+        })
+        .collect()
+}
+
 /// The index of the test of a KILL_IF.
 const KILL: usize = 4;
 
@@ -128,7 +173,7 @@ pub(crate) fn bit(op: VOp) -> u64 {
     }
 }
 
-fn vop(op: Op) -> VOp {
+pub(crate) fn vop(op: Op) -> VOp {
     match op {
         Op::Alu(op) => VOp::Alu(op),
         Op::Neg => VOp::Neg,
@@ -149,6 +194,7 @@ impl Rules {
             names: set.rules.iter().map(|r| r.name.clone()).collect(),
             by_root: vec![Vec::new(); KILL + 1 + tgsi::opcode::OPCODES.len()],
             views: Mutex::default(),
+            rewrites: Mutex::default(),
         };
         for (i, rule) in set.rules.iter().enumerate() {
             let mut c = Compiled {
@@ -205,14 +251,7 @@ impl Rules {
             // A panic elsewhere leaves complete views behind.
             Err(poisoned) => poisoned.into_inner(),
         };
-        let same = |l: &Liberties| {
-            l.granted == liberties.granted
-                && l.integers == liberties.integers
-                && l.explore == liberties.explore
-                && std::ptr::fn_addr_eq(l.legal, liberties.legal)
-                && l.disabled == liberties.disabled
-        };
-        if let Some((_, view)) = views.iter().find(|v| same(&v.0)) {
+        if let Some((_, view)) = views.iter().find(|v| v.0.same(liberties)) {
             return Arc::clone(view);
         }
         let by_root = self
@@ -247,6 +286,32 @@ impl Rules {
             views.push((liberties.clone(), Arc::clone(&view)));
         }
         view
+    }
+
+    /// The rewrites of a set of liberties, made once.
+    pub(crate) fn cached(
+        &self,
+        liberties: &Liberties,
+        make: impl FnOnce() -> Rewrites,
+    ) -> Arc<Rewrites> {
+        let mut all = match self.rewrites.lock() {
+            Ok(all) => all,
+            // A panic elsewhere leaves complete lists behind.
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if let Some((_, found)) = all.iter().find(|v| v.0.same(liberties)) {
+            return Arc::clone(found);
+        }
+        let made = Arc::new(make());
+        if all.len() < MOST_VIEWS {
+            all.push((liberties.clone(), Arc::clone(&made)));
+        }
+        made
+    }
+
+    /// Whether a program with these liberties may use a rule.
+    pub(crate) fn allows(&self, r: u16, liberties: &Liberties) -> bool {
+        self.permits(r, &self.rules[usize::from(r)], liberties)
     }
 
     /// Whether a rule may be used at all.

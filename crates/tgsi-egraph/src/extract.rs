@@ -25,6 +25,8 @@ pub struct Choice {
     pub contract: Contract,
     /// The rules behind it: value and rule.
     pub rules: Vec<(Value, u16)>,
+    /// Values computed as an alternative whose rules are not known.
+    pub searched: u32,
 }
 
 /// What costs next to nothing, to break ties.
@@ -273,6 +275,7 @@ fn finish(g: &Graph, phis: &PhiInputs, rules: &Rules, pick: &[u32]) -> Choice {
     let live = liveness(&g.f, &edits, phis);
     let mut contract = g.contract;
     let mut fired = Vec::new();
+    let mut searched = 0;
     for i in 0..g.f.values.len() {
         // A value that stands for a needed one: the step that the rule took.
         if pick[i] as usize == i || !live.live[pick[i] as usize] {
@@ -284,8 +287,13 @@ fn finish(g: &Graph, phis: &PhiInputs, rules: &Rules, pick: &[u32]) -> Choice {
                 .iter()
                 .find(|(m, _)| pick[ix(*m)] == pick[v]);
             let Some(&(m, rule)) = step else { break };
-            contract = contract.and(rules.contract(rule));
-            fired.push((value_at(v), rule));
+            if rule == crate::saturation::FOUND {
+                contract = contract.and(g.searched);
+                searched += 1;
+            } else {
+                contract = contract.and(rules.contract(rule));
+                fired.push((value_at(v), rule));
+            }
             v = ix(m);
         }
     }
@@ -293,5 +301,6 @@ fn finish(g: &Graph, phis: &PhiInputs, rules: &Rules, pick: &[u32]) -> Choice {
         edits,
         contract,
         rules: fired,
+        searched,
     }
 }

@@ -25,6 +25,22 @@ pub struct Info {
     pub float: bool,
 }
 
+/// What a program's float operations follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounding {
+    pub zero_wins: bool,
+    pub first_era: bool,
+}
+
+impl Rounding {
+    pub(crate) fn of(f: &Function) -> Rounding {
+        Rounding {
+            zero_wins: f.zero_wins,
+            first_era: f.first_era,
+        }
+    }
+}
+
 impl Info {
     /// Anything.
     pub const TOP: Info = Info {
@@ -93,6 +109,20 @@ impl Info {
 
     fn finite(&self) -> bool {
         !self.nan && self.lo > f32::NEG_INFINITY && self.hi < f32::INFINITY
+    }
+
+    /// What is known of a word of which both are known.
+    pub(crate) fn both(self, o: Info) -> Info {
+        Info {
+            lo: self.lo.max(o.lo),
+            hi: self.hi.min(o.hi),
+            nan: self.nan & o.nan,
+            minus_zero: self.minus_zero & o.minus_zero,
+            integral: self.integral | o.integral,
+            truth: self.truth | o.truth,
+            mask: self.mask | o.mask,
+            float: self.float | o.float,
+        }
     }
 
     /// Either of two words.
@@ -243,35 +273,56 @@ impl Info {
 
     /// What is known of an operation, from what is known of its operands.
     pub fn of(f: &Function, d: &ValueData, infos: &[Info]) -> Info {
-        let of = |v: Value| infos.get(ix(v)).copied().unwrap_or(Info::TOP);
-        let arg = |i: usize| d.args.get(i).map_or(Info::TOP, |&a| of(a));
         if d.wide {
             return Info::TOP;
         }
-        match d.op {
+        let at = |i: usize| d.args.get(i).copied();
+        Info::compute(
+            d.op,
+            Rounding::of(f),
+            &|i| {
+                at(i)
+                    .and_then(|a: Value| infos.get(ix(a)).copied())
+                    .unwrap_or(Info::TOP)
+            },
+            &|a, b| at(a) == at(b),
+            &|i| at(i).and_then(|a| f.as_imm(a)),
+        )
+    }
+
+    /// What is known of an operation: `arg` gives what is known of an operand, `same` whether two
+    /// operands are one value, `word` an operand's word if it is a constant.
+    pub(crate) fn compute(
+        op: VOp,
+        rounding: Rounding,
+        arg: &dyn Fn(usize) -> Info,
+        same: &dyn Fn(usize, usize) -> bool,
+        word: &dyn Fn(usize) -> Option<u32>,
+    ) -> Info {
+        match op {
             VOp::Imm(w) => Info::constant(w),
             VOp::Neg => arg(0).neg(),
             VOp::Abs => arg(0).abs(),
             VOp::Sat => arg(0).sat(),
-            VOp::Alu(op) => Info::alu(f, op, d, &arg),
+            VOp::Alu(op) => Info::alu(op, rounding, arg, same, word),
             _ => Info::TOP,
         }
     }
 
-    fn alu(f: &Function, op: Opcode, d: &ValueData, arg: &dyn Fn(usize) -> Info) -> Info {
+    fn alu(
+        op: Opcode,
+        f: Rounding,
+        arg: &dyn Fn(usize) -> Info,
+        same: &dyn Fn(usize, usize) -> bool,
+        word: &dyn Fn(usize) -> Option<u32>,
+    ) -> Info {
         use Opcode::*;
-        let same = |a: usize, b: usize| d.args.get(a) == d.args.get(b);
         let info = match op {
             Slt | Sge | Seq | Sne | Sgt | Sle => Info::truth(),
             Fseq | Fsge | Fslt | Fsne | Isge | Islt | Useq | Usge | Uslt | Usne => Info::mask(),
             And | Or | Xor => {
                 let (a, b) = (arg(0), arg(1));
-                let one = |i: usize| {
-                    d.args
-                        .get(i)
-                        .and_then(|&v| f.as_imm(v))
-                        .is_some_and(|w| w == 0x3f80_0000)
-                };
+                let one = |i: usize| word(i) == Some(0x3f80_0000);
                 if a.mask && b.mask {
                     Info::mask()
                 } else if op == And && (a.mask && one(1) || b.mask && one(0)) {

@@ -7,10 +7,16 @@
 
 mod acyclic;
 mod compile;
+mod dot;
 mod extract;
 mod info;
+mod saturation;
+mod trace;
 
 pub use acyclic::{Config, Graph, Made, Simplify, may_apply, saturate};
 pub use compile::Rules;
+pub use dot::to_dot;
 pub use extract::{Choice, Model, extract};
 pub use info::Info;
+pub use saturation::{Limits, Saturation, saturate_with_egg};
+pub use trace::{Reached, Step, steps};

@@ -96,7 +96,21 @@ fn slot(f: &mut Formatter<'_>, s: Slot) -> Result {
     }
 }
 
+/// See [`Function::operation`].
+struct Operation<'a>(&'a Function, Value);
+
+impl Display for Operation<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.0.value(f, &self.0.values[self.1])
+    }
+}
+
 impl Function {
+    /// A value's operation as dumps show it, without its number.
+    pub fn operation(&self, v: Value) -> impl Display + '_ {
+        Operation(self, v)
+    }
+
     fn value(&self, f: &mut Formatter<'_>, d: &ValueData) -> Result {
         let precise = if d.precise { "_PRECISE" } else { "" };
         match d.op {

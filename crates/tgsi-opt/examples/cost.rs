@@ -18,11 +18,18 @@ fn measured(text: &str, options: &Options) -> Option<TextOutcome> {
     optimize_text(black_box(text), black_box(options), None).ok()
 }
 
-/// As [`measured`], under another name: pays for what is made once a process, such as tables.
+/// As [`measured`], under another name: pays for what is made once a process, such as the rules that
+/// programs with and without integers, and with each of the two products with zero, may use.
 #[inline(never)]
 fn warm_up(options: &Options) {
-    let text = "FRAG\nDCL OUT[0], COLOR\nDCL TEMP[0]\nMOV TEMP[0].x, TEMP[0].xxxx\nEND\n";
-    black_box(optimize_text(black_box(text), options, None).ok());
+    for property in ["", "PROPERTY MUL_ZERO_WINS 1\n"] {
+        for op in ["ADD", "UADD"] {
+            let text = format!(
+                "FRAG\n{property}DCL OUT[0], COLOR\nDCL TEMP[0]\n{op} OUT[0].x, TEMP[0].xxxx, TEMP[0].xxxx\nEND\n"
+            );
+            black_box(optimize_text(black_box(&text), options, None).ok());
+        }
+    }
 }
 
 fn main() -> ExitCode {

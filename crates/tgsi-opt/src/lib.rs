@@ -9,14 +9,16 @@
 //! [`Options::now`], dumps leave through [`Observer`].
 
 mod emit;
+mod explain;
 mod lower;
 mod options;
 mod pipeline;
 mod text;
 
 pub use emit::{emit_dot, emit_ir};
+pub use explain::{Applied, Explanation};
 pub use options::{Level, Options, PassInfo, PassSpec};
-pub use pipeline::{optimize, optimize_with, passes};
+pub use pipeline::{NoGraph, egraph_dot, optimize, optimize_with, passes};
 pub use text::{TextOutcome, optimize_text, optimize_text_with};
 
 use tgsi::Program;
@@ -62,10 +64,15 @@ pub struct Outcome {
     pub rounds: u32,
     /// A lower bound of the temporaries that the result's instructions need, where one is known.
     pub temps_bound: Option<u32>,
+    /// Instructions below which no packing of what the result computes comes; nothing where the result
+    /// is the input.
+    pub instructions_bound: Option<u32>,
     /// Total nanoseconds by pass, in the order in which passes first ran.
     pub pass_times: Vec<(&'static str, u64)>,
     /// What rewrite rules did to the result, and under which float contracts.
     pub rewriting: Rewriting,
+    /// The rules that took part, by instruction of the input; only filled if [`Options::explain`] is set.
+    pub explanation: Vec<Explanation>,
 }
 
 /// A return to the input.

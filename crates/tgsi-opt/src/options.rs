@@ -34,6 +34,8 @@ pub struct Options {
     pub disable: Vec<String>,
     /// What rewriting may do with floats.
     pub profile: Profile,
+    /// Tell which rules changed what each instruction computed, in [`crate::Outcome::explanation`].
+    pub explain: bool,
     /// A clock in nanoseconds, for [`crate::Outcome::pass_times`]. The default stands still at 0.
     pub now: fn() -> u64,
 }
@@ -48,6 +50,7 @@ impl Default for Options {
             verify_each: false,
             disable: Vec::new(),
             profile: Profile::Auto,
+            explain: false,
             now: || 0,
         }
     }

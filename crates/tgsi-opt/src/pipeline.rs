@@ -3,6 +3,7 @@
 use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
+use tgsi_pack::bound::lower_bound;
 use tgsi_pack::count::least_instructions;
 use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
@@ -12,6 +13,7 @@ use tgsi_passes::cx::Rewriting;
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, Target, count, count_result};
 
+use crate::explain::{Origins, explanation};
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
@@ -25,6 +27,10 @@ pub fn optimize(program: &Program, options: &Options) -> Outcome {
 /// Most rounds at `-O2`: each but the last made the program cheaper.
 const MAX_ROUNDS: u32 = 8;
 
+/// Most values of a function that equality saturation looks at: beyond that its limit on nodes leaves
+/// no room to find anything.
+const MOST_SATURATED: usize = 1_500;
+
 /// As [`optimize`], telling `observer` of every pass.
 pub fn optimize_with(
     program: &Program,
@@ -35,21 +41,7 @@ pub fn optimize_with(
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
     }
-    let mut run = Run {
-        options,
-        observer,
-        times: Vec::new(),
-        round: 0,
-        fuel: options.fuel,
-        disabled_rules: options
-            .disable
-            .iter()
-            .filter_map(|name| tgsi_passes::rules::rule_set().position(name))
-            .map(|n| n as u16)
-            .collect(),
-        input: program,
-        whole_outputs: whole_outputs(program, options),
-    };
+    let mut run = Run::new(program, options, observer);
     let rounds = if options.level >= Level::O2 && options.passes.is_none() {
         MAX_ROUNDS
     } else {
@@ -59,11 +51,16 @@ pub fn optimize_with(
     let mut best: Option<Candidate> = None;
     let mut fallback = None;
     let mut rewriting = Rewriting::default();
+    let mut origins = Origins::default();
     for round in 1..=rounds {
         run.round = round;
         match run.once(best.as_ref().map_or(program, |b| &b.program), cost) {
-            Ok(Some(better)) => {
+            Ok(Some(mut better)) => {
                 cost = better.cost;
+                if options.explain {
+                    origins.trace_back(&mut better.rewriting.steps);
+                    origins = origins.followed_by(&better.origins);
+                }
                 rewriting.add(&better.rewriting);
                 best = Some(better);
             }
@@ -76,6 +73,11 @@ pub fn optimize_with(
     }
     let rounds = run.round;
     let pass_times = run.times;
+    let explanation = if options.explain {
+        explanation(program, &rewriting.steps)
+    } else {
+        Vec::new()
+    };
     match best {
         Some(b) => Outcome {
             program: b.program,
@@ -85,13 +87,16 @@ pub fn optimize_with(
             fallback,
             rounds,
             temps_bound: Some(b.temps_bound),
+            instructions_bound: Some(b.instructions_bound),
             pass_times,
             rewriting,
+            explanation,
         },
         None => Outcome {
             fallback,
             rounds,
             pass_times,
+            explanation,
             ..Outcome::input(program, before)
         },
     }
@@ -108,10 +113,74 @@ impl Outcome {
             fallback: None,
             rounds: 0,
             temps_bound: None,
+            instructions_bound: None,
             pass_times: Vec::new(),
             rewriting: Rewriting::default(),
+            explanation: Vec::new(),
         }
     }
+}
+
+/// Why [`egraph_dot`] has nothing to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoGraph {
+    /// The program is not lifted, or a pass failed: the reason.
+    Input(String),
+    /// More values than fit a picture.
+    TooLarge {
+        /// How many there are.
+        values: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The options leave no room for rules.
+    Disabled,
+    /// No rule changes anything.
+    Plain,
+}
+
+impl std::fmt::Display for NoGraph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoGraph::Input(why) => write!(f, "no graph is made: {why}"),
+            NoGraph::TooLarge { values, most } => write!(
+                f,
+                "the graph of {values} values is too large to look at; {most} are the most"
+            ),
+            NoGraph::Disabled => f.write_str("no graph is made under these options"),
+            NoGraph::Plain => f.write_str("no graph is made: no rule applies"),
+        }
+    }
+}
+
+impl std::error::Error for NoGraph {}
+
+/// Most values of a function that [`egraph_dot`] shows.
+const MOST_SHOWN: usize = 400;
+
+/// The graph of equal values that the first round makes, in the language of Graphviz: a cluster a
+/// class, the rules that gave an alternative below it, in bold what is computed.
+///
+/// # Errors
+/// Why there is no graph.
+pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGraph> {
+    let mut run = Run::new(program, options, None);
+    if options.level == Level::O0 || !run.rewrites() {
+        return Err(NoGraph::Disabled);
+    }
+    let f = lift(program).map_err(|e| NoGraph::Input(e.to_string()))?;
+    let f = run.clean(f).map_err(|e| NoGraph::Input(e.reason))?;
+    if f.values.len() > MOST_SHOWN {
+        return Err(NoGraph::TooLarge {
+            values: f.values.len(),
+            most: MOST_SHOWN,
+        });
+    }
+    let effort = match options.level {
+        Level::O3 => egraph::WIDE,
+        _ => egraph::PLAIN,
+    };
+    egraph::dot(&f, &run.cx(), effort).ok_or(NoGraph::Plain)
 }
 
 /// Outputs of which virglrenderer's hosts want all channels in one write: clip distances, and
@@ -154,8 +223,12 @@ struct Candidate {
     counts: Counts,
     cost: Cost,
     temps_bound: u32,
+    instructions_bound: u32,
     /// What rules did in this round.
     rewriting: Rewriting,
+    /// Where the program of the round before computed what each instruction does; only kept where
+    /// explanations are asked for.
+    origins: Origins,
 }
 
 struct Run<'a, 'o> {
@@ -171,7 +244,34 @@ struct Run<'a, 'o> {
     whole_outputs: Vec<i32>,
 }
 
-impl Run<'_, '_> {
+impl<'a, 'o> Run<'a, 'o> {
+    fn new(
+        program: &'a Program,
+        options: &'a Options,
+        observer: Option<&'o mut dyn Observer>,
+    ) -> Run<'a, 'o> {
+        Run {
+            options,
+            observer,
+            times: Vec::new(),
+            round: 0,
+            fuel: options.fuel,
+            disabled_rules: options
+                .disable
+                .iter()
+                .filter_map(|name| tgsi_passes::rules::rule_set().position(name))
+                .map(|n| n as u16)
+                .collect(),
+            input: program,
+            whole_outputs: whole_outputs(program, options),
+        }
+    }
+
+    /// Whether rules may do anything.
+    fn rewrites(&self) -> bool {
+        self.options.passes.is_none() && !self.options.disable.iter().any(|d| d == "egraph")
+    }
+
     fn timed<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> T) -> T {
         let start = (self.options.now)();
         let out = work(self);
@@ -296,7 +396,13 @@ impl Run<'_, '_> {
             }
         }
         match (best, failed) {
-            (Some(b), _) => Ok(Some(b)),
+            (Some(b), _) => {
+                let mixed = self.options.level >= Level::O2;
+                Ok(Some(Candidate {
+                    instructions_bound: lower_bound(f, &lir, &l, mixed),
+                    ..b
+                }))
+            }
             (None, Some(e)) => Err(e),
             (None, None) => Ok(None),
         }
@@ -315,7 +421,13 @@ impl Run<'_, '_> {
             counts,
             cost,
             temps_bound: low.temps_bound(),
+            instructions_bound: 0,
             rewriting: Rewriting::default(),
+            origins: if self.options.explain {
+                low.origins()
+            } else {
+                Origins::default()
+            },
         }))
     }
 
@@ -331,6 +443,7 @@ impl Run<'_, '_> {
             verify: self.options.verify_each,
             profile: self.options.profile,
             disabled_rules: self.disabled_rules.clone(),
+            explain: self.options.explain,
             ..PassCx::default()
         };
         cx.fuel.set(self.fuel);
@@ -339,7 +452,7 @@ impl Run<'_, '_> {
 
     /// The functions of which the cheapest program is taken: rewritten by rules, and as it is.
     fn variants(&mut self, f: Function) -> Vec<(Function, Rewriting)> {
-        if self.options.passes.is_some() || self.options.disable.iter().any(|d| d == "egraph") {
+        if !self.rewrites() {
             return vec![(f, Rewriting::default())];
         }
         let cx = self.cx();
@@ -350,12 +463,16 @@ impl Run<'_, '_> {
                 out.extend(egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::SHARED]));
                 let models = [egraph::MODEL, egraph::SHARED];
                 out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
+                if f.values.len() <= MOST_SATURATED {
+                    out.extend(egraph::saturated(&f, &cx, egraph::WIDE, &models));
+                }
             }
             out
         });
         let granted = self.options.profile.grants(f.zero_wins);
         if level >= Level::O2
             && granted.includes(Contract::CONTRACT)
+            && !self.options.disable.iter().any(|d| d == "mad-fuse")
             && let Some(fused) = tgsi_passes::run_pass("mad-fuse", &f, &cx)
         {
             let rewriting = Rewriting {

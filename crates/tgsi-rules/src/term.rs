@@ -341,6 +341,29 @@ impl Rule {
         moves(&self.rhs) && float(&self.lhs)
     }
 
+    /// The left side as text.
+    pub fn left(&self) -> impl fmt::Display + '_ {
+        Side(self, &self.lhs)
+    }
+
+    /// The right side as text.
+    pub fn right(&self) -> impl fmt::Display + '_ {
+        Side(self, &self.rhs)
+    }
+
+    /// A condition of the rule as text.
+    pub fn condition(&self, c: Cond) -> String {
+        let name = |v: Var| self.vars.get(usize::from(v.0)).map_or("?", |n| n.as_str());
+        match c {
+            Cond::Fact(fact, v) => format!("{} {}", fact.name(), name(v)),
+            Cond::Equal(a, b) => format!("equal {} {}", name(a), name(b)),
+            Cond::Different(a, b) => format!("different {} {}", name(a), name(b)),
+            Cond::Less(a, b) => format!("less {} {}", name(a), name(b)),
+            Cond::ShiftSum(a, b) => format!("shift-sum {} {}", name(a), name(b)),
+            Cond::Once(v) => format!("once {}", name(v)),
+        }
+    }
+
     fn term(&self, t: &Term, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match t {
             Term::Var(v) => f.write_str(self.vars.get(usize::from(v.0)).map_or("?", |n| n)),
@@ -353,6 +376,26 @@ impl Rule {
                 }
                 f.write_str(")")
             }
+        }
+    }
+}
+
+/// A term with the names of its rule's variables.
+struct Side<'a>(&'a Rule, &'a Term);
+
+impl fmt::Display for Side<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.term(self.1, f)
+    }
+}
+
+impl Direction {
+    /// The arrow that stands for it.
+    pub fn arrow(self) -> &'static str {
+        match self {
+            Direction::Replace => "=>",
+            Direction::Also => "~>",
+            Direction::Explore => "?>",
         }
     }
 }
@@ -377,11 +420,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
         self.term(&self.lhs, f)?;
-        f.write_str(match self.direction {
-            Direction::Replace => " => ",
-            Direction::Also => " ~> ",
-            Direction::Explore => " ?> ",
-        })?;
+        write!(f, " {} ", self.direction.arrow())?;
         self.term(&self.rhs, f)?;
         if self.contract != Contract::EXACT {
             write!(f, " [{}]", self.contract)?;
@@ -389,16 +428,8 @@ impl fmt::Display for Rule {
         if !self.conds.is_empty() {
             f.write_str(" {")?;
             for (i, c) in self.conds.iter().enumerate() {
-                let name = |v: &Var| self.vars.get(usize::from(v.0)).map_or("?", |n| n.as_str());
                 f.write_str(if i > 0 { ", " } else { "" })?;
-                match c {
-                    Cond::Fact(fact, v) => write!(f, "{} {}", fact.name(), name(v))?,
-                    Cond::Equal(a, b) => write!(f, "equal {} {}", name(a), name(b))?,
-                    Cond::Different(a, b) => write!(f, "different {} {}", name(a), name(b))?,
-                    Cond::Less(a, b) => write!(f, "less {} {}", name(a), name(b))?,
-                    Cond::ShiftSum(a, b) => write!(f, "shift-sum {} {}", name(a), name(b))?,
-                    Cond::Once(v) => write!(f, "once {}", name(v))?,
-                }
+                f.write_str(&self.condition(*c))?;
             }
             f.write_str("}")?;
         }

@@ -6,7 +6,8 @@
 //! file, from text to text, after one call that pays for tables; callgrind writes one part a call.
 //!
 //! Inputs are a sample of `../shared/corpus` (or `TGSI_SHARED`), else of `tests/corpus`: in each
-//! class of size, evenly spaced in the order of size.
+//! class of size, evenly spaced in the order of size. Counts of a sample of `tests/corpus` are stored
+//! in `crates/xtask/baseline.json`; the command ends with what has changed since.
 
 use std::{
     collections::BTreeMap,
@@ -18,6 +19,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+
+mod baseline;
 
 /// The classes: programs of fewer instructions than this, and at least the one before.
 const CLASSES: [u32; 6] = [10, 30, 100, 300, 1000, u32::MAX];
@@ -43,6 +46,15 @@ pub(crate) struct Args {
     /// Also list the functions that cost most, this many
     #[arg(long, default_value_t = 0)]
     hot: usize,
+    /// Stored counts that the programs of `tests/corpus` are compared with
+    #[arg(long, value_name = "FILE", default_value = baseline::DEFAULT)]
+    baseline: PathBuf,
+    /// Store the counts of a sample of `tests/corpus` in that file, and do nothing else
+    #[arg(long)]
+    save_baseline: bool,
+    /// Compare with no stored counts
+    #[arg(long, conflicts_with = "save_baseline")]
+    no_baseline: bool,
     /// Fail when a level's mean is above this: O1=15000,O2=30000
     #[arg(long, value_delimiter = ',')]
     limit: Vec<String>,
@@ -69,17 +81,16 @@ impl Sample {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let limits = limits(&args.limit)?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
+    if args.save_baseline {
+        return baseline::save(args, &root);
+    }
     let corpus = corpus(args, &root);
     let classes = classes(&corpus)?;
     let tool = build(&root)?;
-    let work = env::temp_dir().join(format!("tgsi-opt-bench-{}", std::process::id()));
-    fs::create_dir_all(&work)?;
+    let work = work_folder()?;
     let populations: Vec<usize> = classes.iter().map(Vec::len).collect();
-    let samples: Vec<Input> = classes
-        .into_iter()
-        .flat_map(|class| spaced(class, args.per_class))
-        .collect();
+    let samples = sample(classes, args.per_class);
     let mut over = Vec::new();
     for level in &args.levels {
         let mut measured = measure(&tool, level, &samples, &work)?;
@@ -100,9 +111,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
     }
+    if !args.no_baseline {
+        baseline::compare(args, &root, &tool, &work)?;
+    }
     fs::remove_dir_all(&work).ok();
     ensure!(over.is_empty(), "{}", over.join("; "));
     Ok(())
+}
+
+/// A folder for callgrind's files.
+fn work_folder() -> Result<PathBuf> {
+    let work = env::temp_dir().join(format!("tgsi-opt-bench-{}", std::process::id()));
+    fs::create_dir_all(&work)?;
+    Ok(work)
+}
+
+/// So many programs of each class.
+fn sample(classes: Vec<Vec<Input>>, per_class: usize) -> Vec<Input> {
+    classes
+        .into_iter()
+        .flat_map(|class| spaced(class, per_class))
+        .collect()
 }
 
 fn limits(list: &[String]) -> Result<Vec<(String, f64)>> {

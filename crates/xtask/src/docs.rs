@@ -1,13 +1,16 @@
 //! `cargo xtask docs`: `docs/passes.md`, from the registry of passes and from the documentation at
-//! the head of each pass. A test says when the file is out of date.
+//! the head of each pass, and `docs/rules.md`, from the rewrite rules. Tests say when a file is out of
+//! date.
 
 use std::{
+    collections::HashSet,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, ensure};
+use tgsi_rules::{Contract, Direction, Rule};
 
 /// Options of the command.
 #[derive(clap::Args)]
@@ -18,17 +21,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let path = root().join("docs/passes.md");
-    let text = passes()?;
-    if args.check {
-        let current = fs::read_to_string(&path).unwrap_or_default();
-        ensure!(
-            current == text,
-            "docs/passes.md is out of date: run `cargo xtask docs`"
-        );
-        return Ok(());
+    for (name, text) in [("passes", passes()?), ("rules", rules())] {
+        let path = root().join(format!("docs/{name}.md"));
+        if args.check {
+            let current = fs::read_to_string(&path).unwrap_or_default();
+            ensure!(
+                current == text,
+                "docs/{name}.md is out of date: run `cargo xtask docs`"
+            );
+        } else {
+            fs::write(&path, text).with_context(|| path.display().to_string())?;
+        }
     }
-    fs::write(&path, text).with_context(|| path.display().to_string())
+    Ok(())
 }
 
 fn root() -> PathBuf {
@@ -69,6 +74,74 @@ fn passes() -> Result<String> {
     Ok(text)
 }
 
+const RULES: &str = "\
+# Rewrite rules
+
+<!-- Written by `cargo xtask docs` from passes/rules; edit the rules there. -->
+
+Rules that rewrite what programs compute, as `passes/rules` has them, a table a file. `=>` drops the left side, `~>` keeps both and lets the cheaper one be
+computed, `?>` does so only where there is time to search. Below -O3 only those are tried that `passes/rules/frequent.txt` names: the column *from* is the lowest level. A name with `#` stands for a constant. A contract is what the program must grant, see
+[float profiles](semantics.md#float-profiles); a rule without one is exact: equal bits but for the payload of a NaN that a float operation made, and so is one that only
+names what 0 * x is (`ieee-zero`, `legacy-zero`). Conditions are facts known of a variable; `once x` says that nothing else reads `x`.
+`tgsi-opt rules IN...` counts how often each takes part in results, and `--disable RULE` leaves one out.
+
+";
+
+/// The rules, a table a domain.
+fn rules() -> String {
+    let set = &tgsi_passes::rules::rule_set().rules;
+    let frequent: HashSet<&str> = tgsi_passes::rules::frequent().collect();
+    let below_o3 =
+        |r: &Rule| r.direction != Direction::Explore && frequent.contains(r.name.as_str());
+    let count = |wanted: &dyn Fn(&Rule) -> bool| set.iter().filter(|r| wanted(r)).count();
+    let mut text = RULES.to_owned();
+    let directions = [Direction::Replace, Direction::Also, Direction::Explore]
+        .map(|d| format!("`{}` {}", d.arrow(), count(&|r| r.direction == d)));
+    let _ = write!(
+        text,
+        "{} rules: {}. {} of them are exact, {} are tried below -O3.\n\n| domain | rules | exact |\n|---|---|---|\n",
+        set.len(),
+        directions.join(", "),
+        count(&|r| r.contract.is_exact()),
+        count(&|r| below_o3(r)),
+    );
+    for (domain, _) in tgsi_passes::rules::FILES {
+        let of = |r: &Rule| r.domain == *domain;
+        let _ = writeln!(
+            text,
+            "| [{domain}](#{domain}) | {} | {} |",
+            count(&of),
+            count(&|r| of(r) && r.contract.is_exact()),
+        );
+    }
+    for (domain, _) in tgsi_passes::rules::FILES {
+        let _ = write!(
+            text,
+            "\n## {domain}\n\n| name | left | | right | contract | conditions | from | why |\n|---|---|---|---|---|---|---|---|\n"
+        );
+        for r in set.iter().filter(|r| r.domain == *domain) {
+            let conditions: Vec<String> = r.conds.iter().map(|&c| r.condition(c)).collect();
+            let contract = if r.contract == Contract::EXACT {
+                String::new()
+            } else {
+                r.contract.to_string()
+            };
+            let _ = writeln!(
+                text,
+                "| `{}` | `{}` | `{}` | `{}` | {contract} | {} | {} | {} |",
+                r.name,
+                r.left(),
+                r.direction.arrow(),
+                r.right(),
+                conditions.join(", "),
+                if below_o3(r) { "-O1" } else { "-O3" },
+                r.why.replace('|', "\\|"),
+            );
+        }
+    }
+    text
+}
+
 /// The documentation at the head of a file. Its headings become words in bold at the start of a paragraph.
 fn body(source: &str) -> String {
     let mut text = String::new();
@@ -102,7 +175,7 @@ mod tests {
     use super::{Args, body, run};
 
     #[test]
-    fn passes_md_is_current() {
+    fn pages_are_current() {
         if let Err(error) = run(&Args { check: true }) {
             panic!("{error}");
         }

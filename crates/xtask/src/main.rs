@@ -21,7 +21,7 @@ enum Command {
     Bench(bench::Args),
     /// Compile tests/corpus/src with Mesa and keep the TGSI it makes
     Capture(capture::Args),
-    /// Write docs/passes.md from the registry of passes
+    /// Write docs/passes.md and docs/rules.md
     Docs(docs::Args),
 }
 

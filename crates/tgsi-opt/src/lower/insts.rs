@@ -8,6 +8,8 @@ use tgsi_ir::{Multi, MultiKind, RegRef, Slot};
 use tgsi_pack::lir::{Address, NONE, Node, NodeId, Opnd, Ref, What};
 use tgsi_pack::pack::{Pack, PackId};
 
+use crate::explain::Origins;
+
 use super::imms::{Request, pack, typed};
 use super::lines::Line;
 use super::problem::{Place, places};
@@ -189,6 +191,38 @@ impl Lowering<'_> {
             ),
             insts: p.insts,
         })
+    }
+}
+
+impl Lowering<'_> {
+    /// Where the program that was lifted computed what each printed instruction does.
+    pub(crate) fn origins(&self) -> Origins {
+        let lir = &self.p.lir;
+        let places = places(self.p, &self.seats, &self.assignment);
+        let mut origins = Origins::default();
+        for (i, line) in self.lines.lines.iter().enumerate() {
+            if self.lines.silent(i) {
+                continue;
+            }
+            let mut lanes = [None; 4];
+            if let Line::Pack(q, _) = line {
+                let pack = &self.p.packs[*q as usize];
+                for &n in &pack.nodes {
+                    let node = &lir.nodes[n as usize];
+                    let hint = (node.hint.inst, node.hint.lane);
+                    if node.dst_count == 0 || pack.store != NONE {
+                        lanes = [Some(hint); 4];
+                    }
+                    for e in node.dsts() {
+                        let chan = places[self.p.webs.find(e) as usize].chan;
+                        lanes[usize::from(chan & 3)] = Some(hint);
+                    }
+                }
+            }
+            origins.push(lanes);
+        }
+        origins.push([None; 4]);
+        origins
     }
 }
 
