@@ -148,7 +148,7 @@ pub const SATURATION: Limits = Limits {
     iterations: 4,
     growth: 8,
     least: 2_000,
-    most: 20_000,
+    most: 12_000,
     matches: 4,
     alternatives: 8,
 };

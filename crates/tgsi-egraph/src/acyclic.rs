@@ -62,6 +62,8 @@ pub struct Graph {
     pub offered: Vec<u32>,
     /// Readers of each value in the function it comes from.
     readers: Vec<u32>,
+    /// Values that stand for others: what reads them may have become simpler.
+    touched: Vec<bool>,
     /// The contract of the replacements.
     pub contract: Contract,
     /// The contract of alternatives whose rules are not known.
@@ -90,7 +92,7 @@ struct Builder<'a, 'b> {
     /// Matches left for the value at hand.
     fuel: u32,
     found: Vec<Bindings>,
-    view: Arc<View>,
+    view: &'a View,
     /// Whether the value at hand is sensitive.
     careful: bool,
 }
@@ -105,6 +107,7 @@ pub fn saturate(
     config: &Config<'_>,
     simplify: &mut Simplify<'_>,
 ) -> Graph {
+    let view = view(f, rules, config);
     let mut b = Builder {
         g: Graph::empty(f, rules.len()),
         rules,
@@ -112,13 +115,18 @@ pub fn saturate(
         simplify,
         fuel: 0,
         found: Vec::new(),
-        view: view(f, rules, config),
+        view: &view,
         careful: false,
     };
     let new = rebuild_from(f, &Edits::default(), phis, &mut |g, origin, node| {
         std::mem::swap(&mut b.g.f, g);
         b.careful = config.sensitive.get(ix(origin)).copied().unwrap_or(false);
+        let (op, args) = (node.op, node.args.clone());
         let v = b.top(node);
+        let d = &b.g.f.values[v];
+        if d.op != op || d.args != args {
+            b.g.touched[ix(v)] = true;
+        }
         let readers = readers.get(ix(origin)).copied().unwrap_or(0);
         b.g.readers[ix(v)] = b.g.readers[ix(v)].saturating_add(readers);
         std::mem::swap(&mut b.g.f, g);
@@ -186,6 +194,7 @@ impl Graph {
             replaced: vec![0; rules],
             offered: vec![0; rules],
             readers: Vec::with_capacity(room),
+            touched: Vec::with_capacity(room),
             contract: Contract::EXACT,
             searched: Contract::EXACT,
             trail: Vec::new(),
@@ -201,6 +210,7 @@ impl Graph {
             self.infos.push(info);
             self.alternatives.push(SmallVec::new());
             self.readers.push(0);
+            self.touched.push(false);
         }
     }
 
@@ -219,13 +229,22 @@ impl Builder<'_, '_> {
     /// An operation of the program.
     fn top(&mut self, node: Node) -> Value {
         self.fuel = self.config.matches;
-        if let VOp::Multi(m) = node.op
-            && self.g.f.multis[m.0 as usize].inst.op == Opcode::KillIf
-        {
-            let node = self.kill(node);
-            return self.intern(node);
+        match node.op {
+            VOp::Multi(m) if self.g.f.multis[m.0 as usize].inst.op == Opcode::KillIf => {
+                let node = self.kill(node);
+                self.intern(node)
+            }
+            VOp::Imm(_) | VOp::Undef(_) | VOp::Reg(..) | VOp::Phi(_) => self.intern(node),
+            // What the program holds is simple already, but where rules changed an operand.
+            _ if !node.args.iter().any(|a| self.g.touched[ix(*a)]) => {
+                if node.precise || self.view.of(node.op).is_empty() {
+                    self.intern(node)
+                } else {
+                    self.choose(node, 0)
+                }
+            }
+            _ => self.make(node, 0),
         }
-        self.make(node, 0)
     }
 
     fn intern(&mut self, node: Node) -> Value {
@@ -244,6 +263,11 @@ impl Builder<'_, '_> {
             Made::Node(node) => node,
         };
         self.g.grow();
+        self.choose(node, depth)
+    }
+
+    /// The value of a simple operation, with what rules make of it.
+    fn choose(&mut self, node: Node, depth: u32) -> Value {
         if depth > 0
             && let Some(v) = self.g.f.find(node.op, node.precise, &node.args)
         {
@@ -260,7 +284,7 @@ impl Builder<'_, '_> {
         let mut full = false;
         let offers = self.offers(&node.args);
         let rules = self.rules;
-        let view = Arc::clone(&self.view);
+        let view = self.view;
         for &r in offered(view.of(node.op), offers) {
             let rule = &rules.rules[usize::from(r)];
             if self.fuel == 0 {
@@ -416,7 +440,7 @@ impl Builder<'_, '_> {
         let VOp::Multi(m) = node.op else { return node };
         let slots = self.g.f.multis[m.0 as usize].slots.clone();
         let rules = self.rules;
-        let view = Arc::clone(&self.view);
+        let view = self.view;
         for (k, slot) in slots.iter().enumerate() {
             if !matches!(slot, Slot::Src(0, _)) || k >= node.args.len() {
                 continue;

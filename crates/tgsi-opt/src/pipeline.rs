@@ -29,7 +29,7 @@ const MAX_ROUNDS: u32 = 8;
 
 /// Most values of a function that equality saturation looks at: beyond that its limit on nodes leaves
 /// no room to find anything.
-const MOST_SATURATED: usize = 1_500;
+const MOST_SATURATED: usize = 1_000;
 
 /// As [`optimize`], telling `observer` of every pass.
 pub fn optimize_with(
@@ -42,35 +42,23 @@ pub fn optimize_with(
         return Outcome::input(program, before);
     }
     let mut run = Run::new(program, options, observer);
-    let rounds = if options.level >= Level::O2 && options.passes.is_none() {
-        MAX_ROUNDS
-    } else {
-        1
+    let mut state = State {
+        cost: Cost::of(program, &before, &options.target),
+        best: None,
+        rewriting: Rewriting::default(),
+        origins: Origins::default(),
     };
-    let mut cost = Cost::of(program, &before, &options.target);
-    let mut best: Option<Candidate> = None;
     let mut fallback = None;
-    let mut rewriting = Rewriting::default();
-    let mut origins = Origins::default();
-    for round in 1..=rounds {
-        run.round = round;
-        match run.once(best.as_ref().map_or(program, |b| &b.program), cost) {
-            Ok(Some(mut better)) => {
-                cost = better.cost;
-                if options.explain {
-                    origins.trace_back(&mut better.rewriting.steps);
-                    origins = origins.followed_by(&better.origins);
-                }
-                rewriting.add(&better.rewriting);
-                best = Some(better);
-            }
-            Ok(None) => break,
-            Err(reason) => {
-                fallback = (round == 1).then_some(reason);
-                break;
-            }
-        }
+    let single = options.level < Level::O2 || options.passes.is_some();
+    let first = options.level.min(Level::O2);
+    match run.rounds(program, first, &mut state, single) {
+        Ok(_) if options.level == Level::O3 && !single => run.search(program, &mut state),
+        Ok(_) => {}
+        Err(reason) => fallback = Some(reason),
     }
+    let State {
+        best, rewriting, ..
+    } = state;
     let rounds = run.round;
     let pass_times = run.times;
     let explanation = if options.explain {
@@ -231,11 +219,21 @@ struct Candidate {
     origins: Origins,
 }
 
+/// The cheapest result so far, with the way to it.
+struct State {
+    cost: Cost,
+    best: Option<Candidate>,
+    rewriting: Rewriting,
+    origins: Origins,
+}
+
 struct Run<'a, 'o> {
     options: &'a Options,
     observer: Option<&'o mut dyn Observer>,
     times: Vec<(&'static str, u64)>,
     round: u32,
+    /// The level of the round.
+    level: Level,
     fuel: Option<u64>,
     /// Rules that are left out, by number.
     disabled_rules: Vec<u16>,
@@ -255,6 +253,7 @@ impl<'a, 'o> Run<'a, 'o> {
             observer,
             times: Vec::new(),
             round: 0,
+            level: options.level,
             fuel: options.fuel,
             disabled_rules: options
                 .disable
@@ -292,6 +291,72 @@ impl<'a, 'o> Run<'a, 'o> {
                 nanos,
                 dump: &|| f.to_string(),
             });
+        }
+    }
+
+    /// Rounds of a level, each on the result of the one before, as long as they gain; whether any did.
+    /// Fails only if the first round of all could not work on the input.
+    fn rounds(
+        &mut self,
+        input: &Program,
+        level: Level,
+        state: &mut State,
+        single: bool,
+    ) -> Result<bool, Fallback> {
+        self.level = level;
+        let mut gained = false;
+        for _ in 0..MAX_ROUNDS {
+            self.round += 1;
+            let start = state.best.as_ref().map_or(input, |b| &b.program);
+            match self.once(start, state.cost) {
+                Ok(Some(better)) => {
+                    self.accept(state, better);
+                    gained = true;
+                }
+                Ok(None) => break,
+                Err(reason) if self.round == 1 => return Err(reason),
+                Err(_) => break,
+            }
+            if single {
+                break;
+            }
+        }
+        Ok(gained)
+    }
+
+    /// Makes a result the best one.
+    fn accept(&self, state: &mut State, mut better: Candidate) {
+        state.cost = better.cost;
+        if self.options.explain {
+            state.origins.trace_back(&mut better.rewriting.steps);
+            let origins = std::mem::take(&mut state.origins);
+            state.origins = origins.followed_by(&better.origins);
+        }
+        state.rewriting.add(&better.rewriting);
+        state.best = Some(better);
+    }
+
+    /// What -O3 adds to the result of -O2: a search from the input, then from the best, until neither
+    /// level finds anything.
+    fn search(&mut self, input: &Program, state: &mut State) {
+        self.level = Level::O3;
+        self.round += 1;
+        if let Ok(Some(better)) = self.once(input, state.cost) {
+            let mut fresh = State {
+                cost: state.cost,
+                best: None,
+                rewriting: Rewriting::default(),
+                origins: Origins::default(),
+            };
+            self.accept(&mut fresh, better);
+            *state = fresh;
+        }
+        for _ in 0..MAX_ROUNDS {
+            // Neither can fail: the input was worked on before.
+            let _ = self.rounds(input, Level::O3, state, false);
+            if self.rounds(input, Level::O2, state, false) != Ok(true) {
+                break;
+            }
         }
     }
 
@@ -369,11 +434,7 @@ impl<'a, 'o> Run<'a, 'o> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if self.options.level == Level::O3 {
-                        4
-                    } else {
-                        0
-                    },
+                    restarts: if self.level == Level::O3 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
@@ -397,7 +458,7 @@ impl<'a, 'o> Run<'a, 'o> {
         }
         match (best, failed) {
             (Some(b), _) => {
-                let mixed = self.options.level >= Level::O2;
+                let mixed = self.level >= Level::O2;
                 Ok(Some(Candidate {
                     instructions_bound: lower_bound(f, &lir, &l, mixed),
                     ..b
@@ -456,7 +517,7 @@ impl<'a, 'o> Run<'a, 'o> {
             return vec![(f, Rewriting::default())];
         }
         let cx = self.cx();
-        let level = self.options.level;
+        let level = self.level;
         let mut out = self.timed("egraph", |_| {
             let mut out = egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::MODEL]);
             if level == Level::O3 {
@@ -526,7 +587,7 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 
     fn strategies(&self) -> &'static [Strategy] {
-        match self.options.level {
+        match self.level {
             Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
             Level::O3 => &[Strategy::Late, Strategy::Pressure, Strategy::Source],
         }
@@ -545,9 +606,9 @@ impl<'a, 'o> Run<'a, 'o> {
             virgl: self.options.target.virgl,
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
-            mix: (self.options.level >= Level::O2).then_some(zero_wins),
+            mix: (self.level >= Level::O2).then_some(zero_wins),
         };
-        match self.options.level {
+        match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
             Level::O0 | Level::O1 | Level::O2 => vec![base],
             Level::O3 => vec![

@@ -126,6 +126,8 @@ pub struct Packing {
     pub preds: Vec<SmallVec<[NodeId; 4]>>,
     /// Operands that read an indexed register, by block and register.
     indexed: FxHashMap<(u32, u32), u32>,
+    /// Words that only float operations read; see [`Packing::note_floats`].
+    floats: Vec<bool>,
     /// Copies of words that exist, by block: (block, word with its modifiers) to words.
     copies: FxHashMap<(u32, Opnd), SmallVec<[Ent; 1]>>,
 }
@@ -145,6 +147,7 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
         original: lir.nodes.len() as NodeId,
         virgl: options.virgl,
         indexed: FxHashMap::default(),
+        floats: Vec::new(),
         copies: FxHashMap::default(),
     };
     // Copies are few: room for them saves moving everything.
@@ -164,6 +167,9 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
     p.dependences(f);
     p.part_circles();
     p.fold_stores(f);
+    if options.mix.is_some() {
+        p.note_floats();
+    }
     p.merge_all(options);
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after merging");
     p

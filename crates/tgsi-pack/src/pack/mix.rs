@@ -15,6 +15,9 @@ use crate::lir::{NONE, Node, NodeId, Opnd, Ref, What};
 /// Partners tried for a pack.
 const LOOK: usize = 24;
 
+/// How deep chains of truth values are followed.
+const MASK_DEPTH: u32 = 5;
+
 const ONE: u32 = 0x3f80_0000;
 const MINUS_ZERO: u32 = 0x8000_0000;
 
@@ -43,40 +46,51 @@ fn mixes(op: Opcode) -> bool {
     matches!(op, Mov | Add | Mul | Mad | Ucmp | Cmp | And)
 }
 
+/// Whether two operations have a form in common that is not their own: two of one kind were merged
+/// before if they could be, unless the order of their operands differs.
+fn pairs(a: Opcode, b: Opcode) -> bool {
+    use Opcode::*;
+    match (a, b) {
+        (Ucmp, Mov | And) | (Mov | And, Ucmp) => true,
+        (Cmp, Mov) | (Mov, Cmp) => true,
+        (And, Mov) | (Mov, And) => true,
+        (Mov | Add | Mul | Mad, Mov | Add | Mul | Mad) => (a, b) != (Mov, Mov),
+        _ => false,
+    }
+}
+
 impl Packing {
     /// Merges packs of different operations in a window.
     pub(super) fn mix_window(&mut self, r: &mut Reach, zero_wins: bool) {
-        let candidates: Vec<u16> = (0..r.packs.len())
+        let candidates: Vec<(u16, Opcode, bool)> = (0..r.packs.len())
             .filter(|&i| self.mixable(r.packs[i]))
-            .map(|i| i as u16)
+            .map(|i| (i as u16, self.opcode(r.packs[i]), self.first(r.packs[i]).sat))
             .collect();
         if candidates.len() < 2 {
             return;
         }
         for at in (0..candidates.len()).rev() {
-            let i = usize::from(candidates[at]);
-            loop {
-                if !self.mixable(r.packs[i]) {
-                    break;
-                }
+            let (i, _, sat) = candidates[at];
+            let i = usize::from(i);
+            while self.mixable(r.packs[i]) {
+                let op = self.opcode(r.packs[i]);
                 let before = candidates[..at].iter().rev().take(LOOK);
                 let after = candidates[at + 1..].iter().take(LOOK);
-                let near: SmallVec<[u16; 48]> = after.chain(before).copied().collect();
-                let mut done = false;
-                for j in near {
-                    let j = usize::from(j);
+                let near = after
+                    .chain(before)
+                    .filter(|&&(_, o, s)| s == sat && pairs(op, o))
+                    .map(|c| usize::from(c.0));
+                let near: SmallVec<[usize; 48]> = near.collect();
+                let partner = near.into_iter().find(|&j| {
                     let (a, b) = (r.packs[i], r.packs[j]);
-                    if !self.mixable(b) || r.has(i, j) || r.has(j, i) {
-                        continue;
-                    }
-                    if self.mix(a, b, zero_wins) {
-                        self.join(r, i, j);
-                        done = true;
-                        break;
-                    }
-                }
-                if !done {
-                    break;
+                    self.mixable(b)
+                        && !r.has(i, j)
+                        && !r.has(j, i)
+                        && self.mix(a, b, zero_wins)
+                });
+                match partner {
+                    Some(j) => self.join(r, i, j),
+                    None => break,
                 }
             }
         }
@@ -166,15 +180,26 @@ impl Packing {
 
     /// Whether all lanes of a source are 0 or all ones.
     fn truth(&self, p: PackId, k: usize) -> bool {
+        self.slot(&self.packs[p as usize], k)
+            .iter()
+            .all(|o| self.is_mask(o, MASK_DEPTH))
+    }
+
+    /// Whether a word is 0 or all ones: a comparison, or what AND, OR and XOR make of such.
+    fn is_mask(&self, o: &Opnd, depth: u32) -> bool {
         use Opcode::*;
-        self.slot(&self.packs[p as usize], k).iter().all(|o| {
-            matches!(o.r, Ref::Ent(_))
-                && !o.neg
-                && matches!(
-                    self.maker(o),
-                    Some(Fseq | Fsge | Fslt | Fsne | Isge | Islt | Useq | Usge | Uslt | Usne)
-                )
-        })
+        let Ref::Ent(e) = o.r else { return false };
+        let Some(depth) = depth.checked_sub(1).filter(|_| !o.neg) else {
+            return false;
+        };
+        match self.maker(o) {
+            Some(Fseq | Fsge | Fslt | Fsne | Isge | Islt | Useq | Usge | Uslt | Usne) => true,
+            Some(And | Or | Xor) => {
+                let n = self.lir.def[e as usize];
+                (0..2).all(|k| self.source(n, k).iter().all(|o| self.is_mask(o, depth)))
+            }
+            _ => false,
+        }
     }
 
     /// The operation that makes an operand.
@@ -194,11 +219,52 @@ impl Packing {
         if self.lir.nodes[pack.nodes[0] as usize].sat {
             return true;
         }
-        self.slot(pack, 0).iter().all(|o| {
-            self.maker(o).is_some_and(|op| {
-                op.info().dst_ty == Ty::F && !matches!(op, Mov | Cmp | Cnd | Cnd0 | Clamp | Swz)
+        let read_as_floats = pack
+            .nodes
+            .iter()
+            .all(|&n| self.floats.get(self.lir.nodes[n as usize].dst as usize) == Some(&true));
+        read_as_floats
+            || self.slot(pack, 0).iter().all(|o| {
+                self.maker(o).is_some_and(|op| {
+                    op.info().dst_ty == Ty::F && !matches!(op, Mov | Cmp | Cnd | Cnd0 | Clamp | Swz)
+                })
             })
-        })
+    }
+
+    /// Notes which words are read by nothing but float operations: what
+    /// arithmetic does to the payload of a NaN, or a consumer to a denormal, happens to them anyway.
+    pub(super) fn note_floats(&mut self) {
+        let mut floats = vec![true; self.lir.ents as usize];
+        for node in &self.lir.nodes {
+            let types: &[Ty] = match node.what {
+                What::Alu(op) if !matches!(op, Opcode::Cmp | Opcode::Ucmp) => op.info().src_ty,
+                _ => &[],
+            };
+            let mut at = node.first as usize;
+            for (k, &len) in node.lens[..node.sources as usize].iter().enumerate() {
+                for o in &self.lir.opnds[at..at + len as usize] {
+                    if let Ref::Ent(e) = o.r
+                        && types.get(k) != Some(&Ty::F)
+                    {
+                        floats[e as usize] = false;
+                    }
+                }
+                at += len as usize;
+            }
+        }
+        for block in self.lir.blocks.iter() {
+            for r in block.moves.iter().map(|m| m.src).chain(block.cond) {
+                if let Ref::Ent(e) = r {
+                    floats[e as usize] = false;
+                }
+            }
+        }
+        for (e, output) in self.lir.output.iter().enumerate() {
+            if output.is_some() {
+                floats[e] = false;
+            }
+        }
+        self.floats = floats;
     }
 
     /// Merges `b` into `a` if both are lanes of one operation.
@@ -214,6 +280,8 @@ impl Packing {
         let targets: &[Opcode] = match (x, y) {
             (Ucmp, Mov | And) | (Mov | And, Ucmp) => &[Ucmp],
             (Cmp, Mov) | (Mov, Cmp) => &[Cmp],
+            // Two selections between constants, one of them of a constant only.
+            (And, Mov) | (Mov, And) => &[Ucmp],
             (Mov, Mov) | (And, _) | (_, And) | (Ucmp | Cmp, _) | (_, Ucmp | Cmp) => return false,
             (Add, Mov) | (Mov, Add) | (Add, Add) => &[Add, Mad],
             (Mul, Mov) | (Mov, Mul) | (Mul, Mul) => &[Mul, Mad],
