@@ -4,8 +4,8 @@ mod oracle;
 
 use std::fmt::Write;
 
-use tgsi_ir::lift;
-use tgsi_passes::{PASSES, PassCx, run_pass};
+use tgsi_ir::{Function, lift};
+use tgsi_passes::{PASSES, PassCx, egraph, run_pass};
 use tgsi_rules::Profile;
 
 /// Programs a test run makes; `TGSI_RANDOM` gives another number.
@@ -283,6 +283,16 @@ fn program(seed: u64) -> String {
     g.text
 }
 
+/// Values of a function that equality saturation is tried on.
+const MOST_SATURATED: usize = 120;
+
+fn verified(old: &Function, new: &Function, seeds: u64) -> Result<(), String> {
+    match tgsi_ir::verify(new).first() {
+        Some(v) => Err(v.to_string()),
+        None => oracle::compare(old, new, seeds),
+    }
+}
+
 /// What goes wrong with a program.
 fn failure(text: &str) -> Option<String> {
     let (parsed, diagnostics) = tgsi::parse(text);
@@ -326,6 +336,21 @@ fn failure(text: &str) -> Option<String> {
         && let Err(e) = oracle::compare(&func, &cleaned, seeds)
     {
         return Some(format!("clean from the start: {e}"));
+    }
+    // All rules, and the search that only -O3 has time for.
+    let models = [egraph::MODEL, egraph::SHARED];
+    let searched = egraph::rewritten(&func, &cx, egraph::WIDE, &models);
+    for (new, _) in searched {
+        if let Err(e) = verified(&func, &new, seeds) {
+            return Some(format!("all rules: {e}"));
+        }
+    }
+    if func.values.len() <= MOST_SATURATED {
+        for (new, _) in egraph::saturated(&func, &cx, egraph::WIDE, &models) {
+            if let Err(e) = verified(&func, &new, seeds) {
+                return Some(format!("saturation: {e}"));
+            }
+        }
     }
     let faults = cx.faults.borrow();
     faults.first().cloned()

@@ -1,4 +1,4 @@
-//! The captured programs of `tests/corpus`, under every treatment at `-O1` and `-O2`.
+//! The captured programs of `tests/corpus`, under every treatment at `-O1`, `-O2` and `-O3`.
 
 use std::{
     collections::BTreeSet,
@@ -19,16 +19,18 @@ use crate::{
 };
 
 /// The levels and targets of the trials; the table of counts has the first two.
-const RUNS: [(Level, &str, &str); 3] = [
+const RUNS: [(Level, &str, &str); 4] = [
     (Level::O1, "generic", "O1"),
     (Level::O2, "generic", "O2"),
     (Level::O2, "virgl", "O2-virgl"),
+    (Level::O3, "generic", "O3"),
 ];
 
 /// Programs whose results are compared without liberties, for the inputs of the comparison are no usual
 /// ones for them: a depth compared with itself, a ray that has just arrived, infinities whose
-/// fractions are saturated and compared.
-const WITHOUT_LIBERTIES: [&str; 4] = [
+/// fractions and products are saturated and compared.
+const WITHOUT_LIBERTIES: [&str; 5] = [
+    "lighting_ubo.vert",
     "mesa20/shadow_pcf.frag",
     "misc_ops.vert",
     "raymarch.frag",

@@ -32,8 +32,8 @@ impl Setup {
         }
     }
 
-    /// The setups that `bytes` choose for one program: both levels, now and then single passes,
-    /// lists of passes, little fuel and the usual liberties with floats.
+    /// The setups that `bytes` choose for one program: -O1 and -O2, now and then single passes,
+    /// lists of passes, little fuel, -O3 and the usual liberties with floats.
     pub fn choose(bytes: &[u8]) -> Vec<Setup> {
         let mut c = Choices::new(bytes);
         let virgl = c.chance(35);
@@ -54,8 +54,11 @@ impl Setup {
                 ..Setup::of_level(Level::O1, virgl)
             });
         }
+        if c.chance(10) {
+            setups.push(Setup::of_level(Level::O3, virgl));
+        }
         if c.chance(25) {
-            let level = if c.chance(50) { Level::O1 } else { Level::O2 };
+            let level = [Level::O1, Level::O2, Level::O3][c.weighted(&[45, 45, 10])];
             setups.push(Setup {
                 profile: Profile::Auto,
                 ..Setup::of_level(level, virgl)

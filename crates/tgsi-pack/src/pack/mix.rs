@@ -64,7 +64,13 @@ impl Packing {
     pub(super) fn mix_window(&mut self, r: &mut Reach, zero_wins: bool) {
         let candidates: Vec<(u16, Opcode, bool)> = (0..r.packs.len())
             .filter(|&i| self.mixable(r.packs[i]))
-            .map(|i| (i as u16, self.opcode(r.packs[i]), self.first(r.packs[i]).sat))
+            .map(|i| {
+                (
+                    i as u16,
+                    self.opcode(r.packs[i]),
+                    self.first(r.packs[i]).sat,
+                )
+            })
             .collect();
         if candidates.len() < 2 {
             return;
@@ -83,10 +89,7 @@ impl Packing {
                 let near: SmallVec<[usize; 48]> = near.collect();
                 let partner = near.into_iter().find(|&j| {
                     let (a, b) = (r.packs[i], r.packs[j]);
-                    self.mixable(b)
-                        && !r.has(i, j)
-                        && !r.has(j, i)
-                        && self.mix(a, b, zero_wins)
+                    self.mixable(b) && !r.has(i, j) && !r.has(j, i) && self.mix(a, b, zero_wins)
                 });
                 match partner {
                     Some(j) => self.join(r, i, j),
