@@ -68,6 +68,14 @@ pub const PLAIN: Effort = Effort {
     explore: false,
 };
 
+/// The same rules, followed further.
+pub const DEEP: Effort = Effort {
+    alternatives: 5,
+    depth: 3,
+    matches: 32,
+    explore: false,
+};
+
 /// Everything, for the level that searches.
 pub const WIDE: Effort = Effort {
     alternatives: 5,

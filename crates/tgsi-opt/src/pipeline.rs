@@ -521,7 +521,12 @@ impl<'a, 'o> Run<'a, 'o> {
         let mut out = self.timed("egraph", |_| {
             let mut out = egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::MODEL]);
             if level == Level::O3 {
-                out.extend(egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::SHARED]));
+                out.extend(egraph::rewritten(
+                    &f,
+                    &cx,
+                    egraph::DEEP,
+                    &[egraph::MODEL, egraph::SHARED],
+                ));
                 let models = [egraph::MODEL, egraph::SHARED];
                 out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
                 if f.values.len() <= MOST_SATURATED {
