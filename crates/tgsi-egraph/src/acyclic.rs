@@ -506,11 +506,20 @@ impl Matching<'_> {
         }
         let parts = self.rule.operands(first, len);
         let mark = goals.len();
-        // The first operand is the next goal.
-        goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
-        self.solve(goals);
-        goals.truncate(mark);
-        if commutes && args[0] != args[1] {
+        // Most patterns fail at a look at each operand alone.
+        let straight = parts.iter().zip(args).all(|(&p, &a)| self.could(p, a));
+        let swapped = commutes
+            && args[0] != args[1]
+            && self.could(parts[0], args[1])
+            && self.could(parts[1], args[0])
+            && parts[2..].iter().zip(&args[2..]).all(|(&p, &a)| self.could(p, a));
+        if straight {
+            // The first operand is the next goal.
+            goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
+            self.solve(goals);
+            goals.truncate(mark);
+        }
+        if swapped {
             goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
             let top = goals.len() - 1;
             let (a, b) = (goals[top].1, goals[top - 1].1);
@@ -518,6 +527,30 @@ impl Matching<'_> {
             goals[top - 1].1 = a;
             self.solve(goals);
             goals.truncate(mark);
+        }
+    }
+
+    /// Whether a part could match a value, by the value's own operation and those of its alternatives.
+    #[inline]
+    fn could(&self, part: u16, v: Value) -> bool {
+        let f = &self.g.f;
+        match self.rule.parts[usize::from(part)] {
+            Part::Word(w) => f.as_imm(v) == Some(w),
+            Part::Const(_) => f.as_imm(v).is_some(),
+            Part::Var(n) => {
+                let bound = self.b.0[usize::from(n)];
+                bound == FREE || bound == ix(v) as u32
+            }
+            Part::Op { op, .. } => {
+                let alternatives = &self.g.alternatives[ix(v)];
+                f.values[v].op == op
+                    || alternatives.iter().any(|(m, _)| {
+                        f.values[*m].op == op
+                            || self.g.alternatives[ix(*m)]
+                                .iter()
+                                .any(|(n, _)| f.values[*n].op == op)
+                    })
+            }
         }
     }
 
