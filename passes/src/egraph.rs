@@ -60,6 +60,14 @@ pub struct Effort {
     pub explore: bool,
 }
 
+/// For the level of one round: rules apply to what the program holds, not to what rules make.
+pub const QUICK: Effort = Effort {
+    alternatives: 2,
+    depth: 0,
+    matches: 2,
+    explore: false,
+};
+
 /// What real programs need: more of everything gains nothing below a search.
 pub const PLAIN: Effort = Effort {
     alternatives: 3,

@@ -166,7 +166,8 @@ pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGrap
     }
     let effort = match options.level {
         Level::O3 => egraph::WIDE,
-        _ => egraph::PLAIN,
+        Level::O2 => egraph::PLAIN,
+        Level::O0 | Level::O1 => egraph::QUICK,
     };
     egraph::dot(&f, &run.cx(), effort).ok_or(NoGraph::Plain)
 }
@@ -519,7 +520,12 @@ impl<'a, 'o> Run<'a, 'o> {
         let cx = self.cx();
         let level = self.level;
         let mut out = self.timed("egraph", |_| {
-            let mut out = egraph::rewritten(&f, &cx, egraph::PLAIN, &[egraph::MODEL]);
+            let effort = if level == Level::O1 {
+                egraph::QUICK
+            } else {
+                egraph::PLAIN
+            };
+            let mut out = egraph::rewritten(&f, &cx, effort, &[egraph::MODEL]);
             if level == Level::O3 {
                 out.extend(egraph::rewritten(
                     &f,
