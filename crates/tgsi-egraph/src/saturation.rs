@@ -75,7 +75,13 @@ pub(crate) struct Data {
     word: Option<u32>,
     /// Whether the value it stands for may not be rounded otherwise.
     sensitive: bool,
+    /// How often its range became narrower. In a class that holds itself, as `x` beside `x * 0.5 * 2`,
+    /// a range could for ever.
+    narrowed: u8,
 }
+
+/// How often the range of a class becomes narrower.
+const NARROWINGS: u8 = 4;
 
 /// The analysis: ranges and constants, folded by the opcode table.
 pub(crate) struct Facts {
@@ -120,11 +126,17 @@ impl Analysis<Term32> for Facts {
             info,
             word,
             sensitive: false,
+            narrowed: 0,
         }
     }
 
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
-        let info = a.info.both(b.info);
+        let mut info = a.info.both(b.info);
+        let narrower = (info.lo, info.hi) != (a.info.lo, a.info.hi);
+        if narrower && a.narrowed >= NARROWINGS {
+            (info.lo, info.hi) = (a.info.lo, a.info.hi);
+        }
+        let narrowed = a.narrowed + u8::from((info.lo, info.hi) != (a.info.lo, a.info.hi));
         let word = a.word.or(b.word);
         let sensitive = a.sensitive | b.sensitive;
         let merged = DidMerge(
@@ -135,6 +147,7 @@ impl Analysis<Term32> for Facts {
             info,
             word,
             sensitive,
+            narrowed,
         };
         merged
     }
@@ -569,3 +582,34 @@ impl Back<'_, '_> {
 
 /// Stands for a rule in alternatives whose rules are not known.
 pub(crate) const FOUND: u16 = u16::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_that_holds_itself_comes_to_rest() {
+        let mut g: EGraph<Term32, Facts> = EGraph::new(Facts {
+            rounding: Rounding {
+                zero_wins: false,
+                first_era: false,
+            },
+            evals: vec![Eval::None; 1024],
+        });
+        let op = |op: VOp| Kind::Op(op_index(op).expect("an operation of terms") as u16);
+        let mut add = |kind: Kind, children: &[Id]| {
+            g.add(Term32 {
+                kind,
+                children: SmallVec::from_slice(children),
+            })
+        };
+        let leaf = add(Kind::Leaf(0), &[]);
+        let unit = add(op(VOp::Sat), &[leaf]);
+        let most = add(Kind::Imm(0.99f32.to_bits()), &[]);
+        let product = add(op(VOp::Alu(tgsi::Opcode::Mul)), &[unit, most]);
+        g.union(unit, product);
+        g.rebuild();
+        let info = g[unit].data.info;
+        assert!(info.hi > 0.9 && info.hi <= 0.99, "{info:?}");
+    }
+}
