@@ -512,7 +512,10 @@ impl Matching<'_> {
             && args[0] != args[1]
             && self.could(parts[0], args[1])
             && self.could(parts[1], args[0])
-            && parts[2..].iter().zip(&args[2..]).all(|(&p, &a)| self.could(p, a));
+            && parts[2..]
+                .iter()
+                .zip(&args[2..])
+                .all(|(&p, &a)| self.could(p, a));
         if straight {
             // The first operand is the next goal.
             goals.extend(parts.iter().copied().zip(args.iter().copied()).rev());
