@@ -6,10 +6,10 @@ use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Args, Function, Slot, VOp, Value, ix};
-use tgsi_rules::{Cond, Contract};
+use tgsi_rules::Contract;
 
 use crate::Info;
-use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, is_integer, word_fact};
+use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, holds, is_integer};
 use crate::trace::{Reached, Step};
 
 /// What an operation is after everything that needs no choice.
@@ -357,24 +357,9 @@ impl Builder<'_, '_> {
     /// Whether the conditions of a rule hold.
     fn admits(&self, rule: &Compiled, b: &Bindings) -> bool {
         let value = |v: tgsi_rules::Var| tgsi_ir::value_at(b.0[usize::from(v.0)] as usize);
-        let word = |v: tgsi_rules::Var| self.g.f.as_imm(value(v));
-        rule.conds.iter().all(|c| match *c {
-            Cond::Fact(fact, v) => match word(v) {
-                Some(w) => word_fact(fact, w),
-                None => self.g.info(value(v)).knows(fact, None),
-            },
-            Cond::Equal(a, b) => word(a) == word(b),
-            Cond::Different(a, b) => word(a) != word(b),
-            Cond::Less(a, b) => match (word(a), word(b)) {
-                (Some(a), Some(b)) => f32::from_bits(a) < f32::from_bits(b),
-                _ => false,
-            },
-            Cond::ShiftSum(a, b) => match (word(a), word(b)) {
-                (Some(a), Some(b)) => a.checked_add(b).is_some_and(|s| s < 32),
-                _ => false,
-            },
-            Cond::Once(v) => self.g.readers[ix(value(v))] <= 1,
-        })
+        let known = |v| (self.g.f.as_imm(value(v)), self.g.info(value(v)));
+        let once = |v| self.g.readers[ix(value(v))] <= 1;
+        rule.conds.iter().all(|&c| holds(c, known, once))
     }
 
     /// The right side of a rule.

@@ -6,7 +6,9 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::VOp;
-use tgsi_rules::{Cond, Contract, Direction, Fact, Op, RuleSet, Term};
+use tgsi_rules::{Cond, Contract, Direction, Op, RuleSet, Term, Var};
+
+use crate::Info;
 
 /// A part of a pattern; operands are places in [`Compiled::parts`].
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +60,9 @@ pub struct Rules {
     names: Vec<String>,
     by_root: Vec<Vec<u16>>,
     /// Views made so far: programs ask for few different ones.
-    views: Mutex<Vec<(Liberties, Arc<View>)>>,
+    views: Cache<View>,
     /// The same rules as egg wants them.
-    rewrites: Mutex<Vec<(Liberties, Arc<Rewrites>)>>,
+    rewrites: Cache<Rewrites>,
 }
 
 /// Rules as egg wants them.
@@ -246,14 +248,10 @@ impl Rules {
 
     /// The rules that a program with these liberties may use.
     pub(crate) fn view(&self, liberties: &Liberties) -> Arc<View> {
-        let mut views = match self.views.lock() {
-            Ok(views) => views,
-            // A panic elsewhere leaves complete views behind.
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        if let Some((_, view)) = views.iter().find(|v| v.0.same(liberties)) {
-            return Arc::clone(view);
-        }
+        cached(&self.views, liberties, || self.make_view(liberties))
+    }
+
+    fn make_view(&self, liberties: &Liberties) -> View {
         let by_root = self
             .by_root
             .iter()
@@ -281,32 +279,16 @@ impl Rules {
                 groups.into_iter().map(|g| g.1).collect()
             })
             .collect();
-        let view = Arc::new(View { by_root });
-        if views.len() < MOST_VIEWS {
-            views.push((liberties.clone(), Arc::clone(&view)));
-        }
-        view
+        View { by_root }
     }
 
     /// The rewrites of a set of liberties, made once.
-    pub(crate) fn cached(
+    pub(crate) fn rewrites(
         &self,
         liberties: &Liberties,
         make: impl FnOnce() -> Rewrites,
     ) -> Arc<Rewrites> {
-        let mut all = match self.rewrites.lock() {
-            Ok(all) => all,
-            // A panic elsewhere leaves complete lists behind.
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        if let Some((_, found)) = all.iter().find(|v| v.0.same(liberties)) {
-            return Arc::clone(found);
-        }
-        let made = Arc::new(make());
-        if all.len() < MOST_VIEWS {
-            all.push((liberties.clone(), Arc::clone(&made)));
-        }
-        made
+        cached(&self.rewrites, liberties, make)
     }
 
     /// Whether a program with these liberties may use a rule.
@@ -376,6 +358,26 @@ impl Compiled {
 /// Most views that are kept; a caller that disables rules one by one makes many.
 const MOST_VIEWS: usize = 16;
 
+/// What was made for the liberties of programs.
+type Cache<T> = Mutex<Vec<(Liberties, Arc<T>)>>;
+
+/// What was made for these liberties, or is made now.
+fn cached<T>(cache: &Cache<T>, liberties: &Liberties, make: impl FnOnce() -> T) -> Arc<T> {
+    let mut all = match cache.lock() {
+        Ok(all) => all,
+        // A panic elsewhere leaves complete entries behind.
+        Err(poisoned) => poisoned.into_inner(),
+    };
+    if let Some((_, found)) = all.iter().find(|v| v.0.same(liberties)) {
+        return Arc::clone(found);
+    }
+    let made = Arc::new(make());
+    if all.len() < MOST_VIEWS {
+        all.push((liberties.clone(), Arc::clone(&made)));
+    }
+    made
+}
+
 /// Whether an opcode computes with integers.
 pub(crate) fn is_integer(op: Opcode) -> bool {
     use tgsi::Ty::*;
@@ -385,7 +387,29 @@ pub(crate) fn is_integer(op: Opcode) -> bool {
         || op == Opcode::Ucmp
 }
 
-/// Whether a fact holds of a constant word alone.
-pub(crate) fn word_fact(fact: Fact, word: u32) -> bool {
-    fact.holds_of(word)
+/// Whether a condition holds, from what is known of each variable; `once` says whether a value has
+/// no other reader.
+pub(crate) fn holds(
+    cond: Cond,
+    known: impl Fn(Var) -> (Option<u32>, Info),
+    once: impl Fn(Var) -> bool,
+) -> bool {
+    let word = |v| known(v).0;
+    match cond {
+        Cond::Fact(fact, v) => {
+            let (word, info) = known(v);
+            info.knows(fact, word)
+        }
+        Cond::Equal(a, b) => word(a) == word(b),
+        Cond::Different(a, b) => word(a) != word(b),
+        Cond::Less(a, b) => match (word(a), word(b)) {
+            (Some(a), Some(b)) => f32::from_bits(a) < f32::from_bits(b),
+            _ => false,
+        },
+        Cond::ShiftSum(a, b) => match (word(a), word(b)) {
+            (Some(a), Some(b)) => a.checked_add(b).is_some_and(|s| s < 32),
+            _ => false,
+        },
+        Cond::Once(v) => once(v),
+    }
 }

@@ -111,6 +111,18 @@ fn uses(f: &Function, roots: &[Value], pick: &[u32]) -> Vec<u32> {
     uses
 }
 
+/// What stands for an operand behind its signs, and a number for those: operands of one register
+/// need the same.
+fn without_sign(f: &Function, operand: Value, pick: &[u32]) -> (Value, u64) {
+    let mut v = value_at(pick[ix(operand)] as usize);
+    let mut sign = 0;
+    while let VOp::Neg | VOp::Abs = f.values[v].op {
+        sign = sign * 2 + u64::from(f.values[v].op == VOp::Neg) + 1;
+        v = value_at(pick[ix(f.values[v].args[0])] as usize);
+    }
+    (v, sign)
+}
+
 /// What lanes have in common that can share an instruction: the operation, and the register
 /// or source instruction of each operand.
 fn key(g: &Graph, v: Value, pick: &[u32]) -> u64 {
@@ -120,12 +132,7 @@ fn key(g: &Graph, v: Value, pick: &[u32]) -> u64 {
     let VOp::Alu(op) = d.op else { return 0 };
     let mut h = (op as u64 + 1).wrapping_mul(ODD);
     let operand = |a: Value| {
-        let mut a = value_at(pick[ix(a)] as usize);
-        let mut sign = 0u64;
-        while let VOp::Neg | VOp::Abs = f.values[a].op {
-            sign = sign * 2 + u64::from(f.values[a].op == VOp::Neg) + 1;
-            a = value_at(pick[ix(f.values[a].args[0])] as usize);
-        }
+        let (a, sign) = without_sign(f, a, pick);
         let x = &f.values[a];
         let (kind, word) = match x.op {
             VOp::Imm(_) => return 1,
@@ -239,12 +246,7 @@ fn foreign(g: &Graph, d: &tgsi_ir::ValueData, n: usize, pick: &[u32]) -> f32 {
     for side in d.args.chunks(n) {
         let mut homes: smallvec::SmallVec<[u64; 4]> = smallvec::SmallVec::new();
         for &a in side {
-            let mut a = value_at(pick[ix(a)] as usize);
-            let mut sign = 0;
-            while let VOp::Neg | VOp::Abs = g.f.values[a].op {
-                sign = sign * 2 + u64::from(g.f.values[a].op == VOp::Neg) + 1;
-                a = value_at(pick[ix(g.f.values[a].args[0])] as usize);
-            }
+            let (a, sign) = without_sign(&g.f, a, pick);
             let x = &g.f.values[a];
             let home = match x.op {
                 VOp::Imm(_) => 3,

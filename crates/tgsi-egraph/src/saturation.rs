@@ -18,7 +18,7 @@ use tgsi_ir::{Args, Function, LaneHint, VOp, Value, ix};
 use tgsi_rules::{Cond, Contract, Op, RuleSet, Term};
 
 use crate::acyclic::{Config, Graph, Made, Simplify};
-use crate::compile::{Liberties, Rules, op_index, vop, word_fact};
+use crate::compile::{Liberties, Rules, holds, op_index, vop};
 use crate::info::{Info, Rounding};
 
 /// What a node of the graph is.
@@ -180,24 +180,8 @@ impl Condition<Term32, Facts> for Asks {
             return false;
         }
         self.constants.iter().all(|&v| data(v).word.is_some())
-            && self.conds.iter().all(|c| match *c {
-                Cond::Fact(fact, v) => match of(v).word {
-                    Some(w) => word_fact(fact, w),
-                    None => of(v).info.knows(fact, None),
-                },
-                Cond::Equal(a, b) => of(a).word == of(b).word,
-                Cond::Different(a, b) => of(a).word != of(b).word,
-                Cond::Less(a, b) => match (of(a).word, of(b).word) {
-                    (Some(a), Some(b)) => f32::from_bits(a) < f32::from_bits(b),
-                    _ => false,
-                },
-                Cond::ShiftSum(a, b) => match (of(a).word, of(b).word) {
-                    (Some(a), Some(b)) => a.checked_add(b).is_some_and(|s| s < 32),
-                    _ => false,
-                },
-                // Readers are not counted here.
-                Cond::Once(_) => false,
-            })
+            // Readers are not counted here.
+            && self.conds.iter().all(|&c| holds(c, |v| (of(v).word, of(v).info), |_| false))
     }
 }
 
@@ -339,7 +323,7 @@ pub fn saturate_with_egg(
     simplify: &mut Simplify<'_>,
 ) -> (Graph, Saturation) {
     let liberties = crate::acyclic::liberties(f, config);
-    let rewrites = rules.cached(&liberties, || rewrites(set, rules, &liberties));
+    let rewrites = rules.rewrites(&liberties, || rewrites(set, rules, &liberties));
     let facts = Facts {
         rounding: Rounding::of(f),
         evals: crate::compile::evals(f),

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::{Opcode, Shape};
-use tgsi_ir::layout::{Layout, Step};
+use tgsi_ir::layout::Layout;
 use tgsi_ir::{Function, MultiKind};
 
 use crate::lir::{Lir, Node, What, packs};
@@ -15,14 +15,9 @@ type Key = (Opcode, bool, bool);
 /// lanes. Copies, address loads and stores that take results along are not counted. `mixed` says
 /// whether packs of different operations are made one.
 pub fn lower_bound(f: &Function, lir: &Lir, layout: &Layout, mixed: bool) -> u32 {
-    let flow = layout
-        .script
-        .iter()
-        .filter(|s| !matches!(s, Step::Block(_) | Step::Else))
-        .count() as u32;
     let mut lanes: FxHashMap<Key, u32> = FxHashMap::default();
     let mut single = FxHashSet::default();
-    let mut total = flow;
+    let mut total = crate::count::flow(layout) as u32;
     for block in lir.blocks.iter() {
         lanes.clear();
         single.clear();

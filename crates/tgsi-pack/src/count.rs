@@ -8,16 +8,18 @@ use crate::lir::{self, Address, NONE, Ref};
 use crate::pack::{PackId, PackOptions, Packing, pack};
 use crate::webs::{WebOptions, settle_undefined, webs};
 
+/// Instructions of control flow but ELSE, which an empty second arm does not need.
+pub(crate) fn flow(layout: &Layout) -> usize {
+    let counts = |s: &&Step| !matches!(s, Step::Block(_) | Step::Else);
+    layout.script.iter().filter(counts).count()
+}
+
 /// Fewest instructions that any order of the packs comes to, `END` left out: address loads
 /// are not known yet.
 pub fn least_instructions(layout: &Layout, p: &Packing) -> u32 {
     let alive = |b: &[PackId]| b.iter().filter(|&&q| !p.packs[q as usize].dead).count();
     let packs: usize = p.blocks.iter().map(|b| alive(b)).sum();
-    let flow = layout
-        .script
-        .iter()
-        .filter(|s| !matches!(s, Step::Block(_) | Step::Else))
-        .count();
+    let flow = flow(layout);
     // An empty second arm needs no ELSE.
     let full = |w: &&[Step]| match **w {
         [Step::Else, Step::Block(b), Step::EndIf] => alive(&p.blocks[b as usize]) > 0,

@@ -100,6 +100,21 @@ struct Build<'a> {
     wide: Vec<Ent>,
 }
 
+/// Whether an operand of this operation is read where the operation is, since it is no instruction.
+fn is_read_through(op: VOp) -> bool {
+    matches!(
+        op,
+        VOp::Proj(_)
+            | VOp::Half(_)
+            | VOp::Pair
+            | VOp::Neg
+            | VOp::Abs
+            | VOp::INeg
+            | VOp::Reg(..)
+            | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl)
+    )
+}
+
 impl Build<'_> {
     #[inline]
     fn is(&self, v: Value, flag: u8) -> bool {
@@ -270,17 +285,7 @@ impl Build<'_> {
         if self.l.place[ix(v)] != block {
             self.flags[ix(v)] &= !flag::FOLDED_LOAD;
         }
-        if matches!(
-            d.op,
-            VOp::Proj(_)
-                | VOp::Half(_)
-                | VOp::Pair
-                | VOp::Neg
-                | VOp::Abs
-                | VOp::INeg
-                | VOp::Reg(..)
-                | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl)
-        ) {
+        if is_read_through(d.op) {
             for &a in &d.args {
                 self.unfold_if(a, block);
             }
@@ -290,17 +295,7 @@ impl Build<'_> {
     fn unfold(&mut self, v: Value) {
         let d = &self.f.values[v];
         self.flags[ix(v)] &= !flag::FOLDED_LOAD;
-        if matches!(
-            d.op,
-            VOp::Proj(_)
-                | VOp::Half(_)
-                | VOp::Pair
-                | VOp::Neg
-                | VOp::Abs
-                | VOp::INeg
-                | VOp::Reg(..)
-                | VOp::Alu(Opcode::Arl | Opcode::Arr | Opcode::Uarl)
-        ) {
+        if is_read_through(d.op) {
             for &a in &d.args {
                 self.unfold(a);
             }
