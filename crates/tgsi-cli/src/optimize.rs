@@ -15,7 +15,7 @@ use tgsi_opt::{
     Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, Profile,
     TextOutcome,
 };
-use tgsi_target::{TARGETS, Target, fit_report};
+use tgsi_target::{Target, fit_report};
 
 use crate::args::{Emit, OptimizeArgs, StatsForm};
 use crate::exit::Exit;
@@ -83,7 +83,7 @@ fn lists(args: &OptimizeArgs) -> String {
         }
     }
     if args.list_targets {
-        for target in TARGETS {
+        for target in Target::all() {
             let _ = writeln!(out, "{:<16} {}", target.name, target.summary);
         }
     }
@@ -93,7 +93,7 @@ fn lists(args: &OptimizeArgs) -> String {
 /// The target of a name, or a sentence that names all.
 pub(crate) fn find_target(name: &str) -> Result<&'static Target, String> {
     Target::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = TARGETS.iter().map(|t| t.name).collect();
+        let names: Vec<&str> = Target::names().collect();
         format!(
             "unknown target '{name}'; the targets are {}",
             names.join(", ")

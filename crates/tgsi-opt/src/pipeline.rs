@@ -650,7 +650,7 @@ fn unsupported(stage: &str, reason: String) -> Fallback {
 
 /// Whether a program with so many instructions or more costs more than `bound`.
 fn too_long(instructions: u32, bound: &Cost) -> bool {
-    !bound.misfit && instructions > bound.instructions
+    bound.misfit == 0 && instructions > bound.instructions
 }
 
 /// Gives a program registers; nothing if its instructions and temporaries tell that it costs
@@ -660,8 +660,10 @@ fn allocate<'a>(draft: Draft<'a>, bound: &Cost) -> Result<Option<Lowering<'a>>, 
     if too_long(instructions, bound) {
         return Ok(None);
     }
-    let temps_decide =
-        !bound.misfit && instructions == bound.instructions && bound.limited_indirections == 0;
+    let temps_decide = bound.misfit == 0
+        && instructions == bound.instructions
+        && bound.limited_slots == 0
+        && bound.limited_indirections == 0;
     let most = temps_decide.then_some(bound.temps);
     let low = draft.allocate(most)?;
     Ok(low.filter(|low| most.is_none_or(|m| low.temps() <= m)))

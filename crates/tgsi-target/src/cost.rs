@@ -3,6 +3,7 @@
 use tgsi::Program;
 
 use crate::count::Counts;
+use crate::fit::{Slots, fit_report};
 use crate::indirections::indirections;
 use crate::target::Target;
 
@@ -11,8 +12,8 @@ use crate::target::Target;
 /// before temporaries where the target limits them, and are 0 there where it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// Whether a limit of the target is exceeded.
-    pub misfit: bool,
+    /// How many limits of the target are exceeded.
+    pub misfit: u32,
     /// Instructions, `END` left out.
     pub instructions: u32,
     /// Instruction slots, where the target limits instructions; else 0.
@@ -38,11 +39,11 @@ impl Cost {
         };
         let limits = &target.limits;
         let limited = limits.instructions.is_some() || limits.alu.is_some() || limits.tex.is_some();
+        let slots = || Slots::of(target, program, counts).all;
         Cost {
-            misfit: !target.fits(program, counts),
+            misfit: fit_report(target, program, counts).len() as u32,
             instructions: counts.instructions,
-            // Every built-in target's instructions take one slot each.
-            limited_slots: if limited { counts.instructions } else { 0 },
+            limited_slots: if limited { slots() } else { 0 },
             limited_indirections: if limits.indirections.is_some() {
                 found
             } else {

@@ -33,12 +33,16 @@ pub struct Counts {
     pub outputs: u32,
     /// Texture indirections by the ARB model; 1 without any. See [`crate::indirections`] for the other models.
     pub indirections: u32,
+    /// `KILL` and `KILL_IF`.
+    pub kills: u32,
     /// Loops.
     pub loops: u32,
     /// `IF`s of every kind.
     pub ifs: u32,
     /// Deepest nesting of IF, loop and SWITCH.
     pub depth: u32,
+    /// Deepest nesting of loops.
+    pub loop_depth: u32,
     /// Length of the token stream; see [`token_count`](crate::token_count).
     pub tokens: u32,
 }
@@ -104,7 +108,7 @@ pub(crate) fn count_as(program: &Program, labels: impl FnOnce() -> bool) -> Coun
             Class::Alu => counts.alu += 1,
             Class::Tex => counts.tex += 1,
             Class::Memory => counts.memory += 1,
-            Class::Effect => {}
+            Class::Effect => counts.kills += u32::from(is_kill(inst.op)),
             Class::Flow => {
                 counts.flow += 1;
                 flow.step(inst, &mut counts);
@@ -125,6 +129,7 @@ pub(crate) fn count_as(program: &Program, labels: impl FnOnce() -> bool) -> Coun
 #[derive(Default)]
 struct Flow {
     depth: u32,
+    loop_depth: u32,
     /// Instructions with room for a label; calls apart.
     branches: u64,
     /// Calls: they say by their label what they call.
@@ -141,8 +146,11 @@ impl Flow {
         if opens_loop(op) || opens_if(op) || op == Opcode::Switch {
             self.depth += 1;
             counts.depth = counts.depth.max(self.depth);
+            self.loop_depth += u32::from(opens_loop(op));
+            counts.loop_depth = counts.loop_depth.max(self.loop_depth);
         } else if closes(op) {
             self.depth = self.depth.saturating_sub(1);
+            self.loop_depth = self.loop_depth.saturating_sub(u32::from(closes_loop(op)));
         }
         if takes_label(op) {
             self.labelled |= inst.label.is_some();
@@ -158,15 +166,21 @@ fn opens_loop(op: Opcode) -> bool {
     matches!(op, Opcode::Bgnloop | Opcode::Bgnfor | Opcode::Rep)
 }
 
+fn closes_loop(op: Opcode) -> bool {
+    matches!(op, Opcode::Endloop | Opcode::Endfor | Opcode::Endrep)
+}
+
+/// Whether the opcode discards fragments.
+pub(crate) fn is_kill(op: Opcode) -> bool {
+    matches!(op, Opcode::KillIf | Opcode::Kill)
+}
+
 fn opens_if(op: Opcode) -> bool {
     matches!(op, Opcode::If | Opcode::Uif | Opcode::Ifc)
 }
 
 fn closes(op: Opcode) -> bool {
-    matches!(
-        op,
-        Opcode::Endloop | Opcode::Endfor | Opcode::Endrep | Opcode::Endif | Opcode::Endswitch
-    )
+    closes_loop(op) || matches!(op, Opcode::Endif | Opcode::Endswitch)
 }
 
 fn count_header(program: &Program, counts: &mut Counts) {

@@ -6,16 +6,21 @@ use crate::count::{Class, class};
 use crate::registers::{Registers, Rules};
 
 /// How a target counts texture indirections (nodes, phases).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum IndirectionModel {
     /// ARB_fragment_program: a fetch starts a new indirection if its coordinate was
     /// written since the last one, or its destination was touched by arithmetic since then.
+    #[default]
     Arb,
     /// Nodes of R300: as `Arb`; a fetch may overwrite what another fetch of the node reads.
+    #[serde(rename = "r300-node")]
     R300Node,
     /// Phases of i915: only the coordinate counts, and a fetch into an output starts a phase.
+    #[serde(rename = "i915-phase")]
     I915Phase,
     /// Direct3D 9: the longest chain of dependent reads.
+    #[serde(rename = "d3d-order")]
     D3dOrder,
 }
 

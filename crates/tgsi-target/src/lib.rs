@@ -11,6 +11,7 @@
 
 mod cost;
 mod count;
+mod fit;
 mod indirections;
 mod registers;
 mod target;
@@ -19,7 +20,10 @@ mod virgl;
 
 pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
+pub use fit::{Excess, Slots, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
-pub use target::{Excess, Limits, TARGETS, Target, fit_report};
+pub use target::{
+    Arithmetic, Constants, Flow, LIMITS, LimitName, Limits, Opcodes, Operands, Target, TargetError,
+};
 pub use tokens::{has_labels, token_count};
 pub use virgl::{dropped_by_virgl, virgl_introduces};

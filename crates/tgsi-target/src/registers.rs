@@ -1,8 +1,8 @@
 //! One walk over the operands of a program, for all that the counters ask about registers.
 
-use tgsi::{File, Inst, Item, Opcode, Register};
+use tgsi::{File, Inst, Item, Register};
 
-use crate::count::{Class, union_len};
+use crate::count::{Class, is_kill, union_len};
 
 /// Registers below this have marks of their own; real programs stay below, and no index
 /// makes the list large. Those beyond share one, which can only make the count of
@@ -67,10 +67,6 @@ pub(crate) struct Registers<'a> {
     pub(crate) indirection: u32,
     /// The words that the operands so far take in the binary form.
     pub(crate) tokens: u64,
-}
-
-fn is_kill(op: Opcode) -> bool {
-    matches!(op, Opcode::KillIf | Opcode::Kill)
 }
 
 /// The number of the TEMP a register names, by its base when relative.

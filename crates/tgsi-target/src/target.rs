@@ -1,24 +1,30 @@
 //! Targets as data.
 
-use tgsi::{File, Item, Program};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use crate::count::Counts;
-use crate::indirections::{IndirectionModel, indirections};
+use serde::Deserialize;
+use tgsi::{Opcode, Stage};
+
+use crate::indirections::IndirectionModel;
 
 /// The limits of a target; `None` is "not limited or not known". Registers are vec4.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Limits {
-    /// Instructions.
+    /// Instruction slots.
     pub instructions: Option<u32>,
-    /// Arithmetic instructions.
+    /// Slots of arithmetic instructions.
     pub alu: Option<u32>,
-    /// Texture instructions.
+    /// Slots of texture instructions, kills among them.
     pub tex: Option<u32>,
+    /// Slots of control flow.
+    pub flow: Option<u32>,
     /// Texture indirections, by the target's own model.
     pub indirections: Option<u32>,
     /// Temporaries.
     pub temps: Option<u32>,
-    /// Constant registers of one buffer.
+    /// Constant registers; see [`Constants`] for what counts.
     pub constants: Option<u32>,
     /// Immediates.
     pub immediates: Option<u32>,
@@ -36,189 +42,420 @@ pub struct Limits {
     pub buffers: Option<u32>,
     /// Highest number of a constant buffer.
     pub constant_buffer_index: Option<u32>,
+    /// Address registers.
+    pub address_registers: Option<u32>,
+    /// Declared registers (inputs, samplers, temporaries... one each).
+    pub declarations: Option<u32>,
     /// Nesting of IF, loop and SWITCH.
     pub depth: Option<u32>,
+    /// Nesting of loops.
+    pub loop_depth: Option<u32>,
+    /// Nesting of calls.
+    pub call_depth: Option<u32>,
+}
+
+/// Which constants take a constant register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constants {
+    /// All that one buffer declares.
+    #[default]
+    Declared,
+    /// Those that instructions name: the consumer packs them. A buffer that is read with an
+    /// index counts whole.
+    Named,
+    /// As `Named`, and each immediate takes one too.
+    NamedAndImmediates,
+}
+
+/// Which opcodes a target takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opcodes {
+    /// Opcodes the hardware has; nothing if every opcode of the language is taken.
+    pub native: Option<Vec<Opcode>>,
+    /// Opcodes the consumer takes and expands itself, with the slots that this costs.
+    pub expanded: BTreeMap<Opcode, u32>,
+    /// Native opcodes that take more than one slot.
+    pub slots: BTreeMap<Opcode, u32>,
+}
+
+impl Opcodes {
+    /// Whether the consumer takes the opcode.
+    pub fn takes(&self, op: Opcode) -> bool {
+        self.is_native(op) || self.expanded.contains_key(&op)
+    }
+
+    /// Whether the hardware has the opcode.
+    pub fn is_native(&self, op: Opcode) -> bool {
+        match &self.native {
+            None => true,
+            Some(list) => op == Opcode::End || list.contains(&op),
+        }
+    }
+
+    /// Slots that an instruction takes; 1 where nothing else is known.
+    pub fn slots(&self, op: Opcode) -> u32 {
+        let of = |map: &BTreeMap<Opcode, u32>| map.get(&op).copied();
+        of(&self.slots).or_else(|| of(&self.expanded)).unwrap_or(1)
+    }
+}
+
+/// Source modifiers and swizzles that operands of arithmetic may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Operands {
+    /// Whether `|x|` is taken.
+    pub no_abs: bool,
+    /// Whether `-x` is taken.
+    pub no_negate: bool,
+    /// Whether `_SAT` is taken.
+    pub no_saturate: bool,
+    /// Swizzles of the first three channels that cost nothing, as letters of `xyzw01h`; empty: all.
+    pub swizzles: Vec<String>,
+    /// Distinct input registers of one instruction.
+    pub inputs: Option<u32>,
+    /// Distinct constant registers of one instruction.
+    pub constants: Option<u32>,
+    /// Distinct temporaries of one instruction.
+    pub temps: Option<u32>,
+    /// Immediates count among the distinct constants.
+    pub immediates_are_constants: bool,
+    /// Scalar operations read one channel that the swizzle replicates.
+    pub scalar_replicate: bool,
+    /// A texture coordinate has no swizzle, no negation and no absolute value.
+    pub plain_coordinates: bool,
+    /// A texture coordinate is no constant and no immediate.
+    pub coordinate_in_register: bool,
+    /// A fetch writes all four channels.
+    pub whole_fetches: bool,
+    /// A fetch does not write an output.
+    pub no_fetch_to_output: bool,
+    /// Presubtract operations that cost nothing: `1-2a`, `b-a`, `b+a`, `1-a`.
+    pub presubtract: Vec<String>,
+    /// Output modifiers that cost nothing: `x2`, `x4`, `x8`, `d2`, `d4`, `d8`.
+    pub scale: Vec<String>,
+    /// Source modifiers of the first pixel shaders: `bias`, `bx2`, `1-x`, `x2`.
+    pub source_scale: Vec<String>,
+}
+
+/// Control flow that a target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Flow {
+    /// IF, ELSE, ENDIF.
+    pub branches: bool,
+    /// Loops, BRK among them.
+    pub loops: bool,
+    /// CONT.
+    pub continues: bool,
+    /// SWITCH.
+    pub switches: bool,
+    /// CAL, BGNSUB.
+    pub subroutines: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Flow {
+            branches: true,
+            loops: true,
+            continues: true,
+            switches: true,
+            subroutines: true,
+        }
+    }
+}
+
+/// Arithmetic of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Arithmetic {
+    /// Whether registers hold integers.
+    pub integers: bool,
+    /// The float profile where the caller asks for none; `auto` if absent.
+    pub profile: Option<String>,
+    /// MAD rounds once.
+    pub fused_mad: bool,
+    /// MIN and MAX give the second operand if either is NaN, as Direct3D 9 does.
+    pub d3d9_min_max: bool,
+}
+
+impl Default for Arithmetic {
+    fn default() -> Self {
+        Arithmetic {
+            integers: true,
+            profile: None,
+            fused_mad: false,
+            d3d9_min_max: false,
+        }
+    }
 }
 
 /// A consumer of programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Name, as `--target` takes it.
-    pub name: &'static str,
+    pub name: String,
     /// One line for people.
-    pub summary: &'static str,
+    pub summary: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// Stages it runs; empty: every one.
+    pub stages: Vec<Stage>,
     /// Limits.
     pub limits: Limits,
+    /// What counts against the limit of constants.
+    pub constants: Constants,
+    /// Opcodes.
+    pub opcodes: Opcodes,
+    /// Shapes of operands.
+    pub operands: Operands,
+    /// Control flow.
+    pub flow: Flow,
+    /// Arithmetic.
+    pub arithmetic: Arithmetic,
     /// How texture indirections count.
     pub indirection_model: IndirectionModel,
+    /// Outputs are written with all channels.
+    pub whole_outputs: bool,
+    /// Dialect in which results are printed, if not as the input was.
+    pub dialect: Option<String>,
     /// Whether the consumer is virglrenderer, whose rules [`crate::virgl_introduces`] checks.
     pub virgl: bool,
 }
 
-const NO_LIMITS: Limits = Limits {
-    instructions: None,
-    alu: None,
-    tex: None,
-    indirections: None,
-    temps: None,
-    constants: None,
-    immediates: None,
-    inputs: None,
-    outputs: None,
-    system_values: None,
-    samplers: None,
-    images: None,
-    buffers: None,
-    constant_buffer_index: None,
-    depth: None,
-};
+/// Why a target's data cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// It is no TOML, or has a key that targets do not have; the text says where.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// An opcode that the language does not have.
+    #[error("unknown opcode '{0}'")]
+    Opcode(String),
+    /// A stage that the language does not have.
+    #[error("unknown stage '{0}'; the stages are FRAG, VERT, GEOM, TESS_CTRL, TESS_EVAL and COMP")]
+    Stage(String),
+    /// A limit that targets do not have.
+    #[error("unknown limit '{name}'; the limits are {}", known.join(", "))]
+    Limit {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+}
+
+/// A target as its file has it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    name: String,
+    summary: String,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    stages: Vec<String>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    constants: Constants,
+    #[serde(default)]
+    opcodes: OpcodeNames,
+    #[serde(default)]
+    operands: Operands,
+    #[serde(default)]
+    flow: Flow,
+    #[serde(default)]
+    arithmetic: Arithmetic,
+    #[serde(default)]
+    indirection_model: IndirectionModel,
+    #[serde(default)]
+    whole_outputs: bool,
+    dialect: Option<String>,
+    #[serde(default)]
+    virgl: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct OpcodeNames {
+    native: Option<Vec<String>>,
+    expanded: BTreeMap<String, u32>,
+    slots: BTreeMap<String, u32>,
+}
+
+fn opcode(name: &str) -> Result<Opcode, TargetError> {
+    Opcode::from_name(name).ok_or_else(|| TargetError::Opcode(name.to_owned()))
+}
+
+fn opcodes(names: OpcodeNames) -> Result<Opcodes, TargetError> {
+    let costs = |map: BTreeMap<String, u32>| {
+        map.into_iter()
+            .map(|(name, n)| Ok((opcode(&name)?, n)))
+            .collect::<Result<_, TargetError>>()
+    };
+    let native = names
+        .native
+        .map(|list| list.iter().map(|n| opcode(n)).collect())
+        .transpose()?;
+    Ok(Opcodes {
+        native,
+        expanded: costs(names.expanded)?,
+        slots: costs(names.slots)?,
+    })
+}
+
+fn stage(name: &str) -> Result<Stage, TargetError> {
+    Ok(match name {
+        "FRAG" => Stage::Frag,
+        "VERT" => Stage::Vert,
+        "GEOM" => Stage::Geom,
+        "TESS_CTRL" => Stage::TessCtrl,
+        "TESS_EVAL" => Stage::TessEval,
+        "COMP" => Stage::Comp,
+        _ => return Err(TargetError::Stage(name.to_owned())),
+    })
+}
+
+macro_rules! builtin {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, LazyLock::new(|| {
+            Target::from_toml(include_str!(concat!("../targets/", $name, ".toml")))
+                .expect("the targets that are built in are read by a test")
+        }))),*]
+    };
+}
+
+/// A built-in target by name, read when it is first asked for.
+type Builtin = (&'static str, LazyLock<Target>);
 
 /// The built-in targets. The first is the default.
-pub static TARGETS: &[Target] = &[
-    Target {
-        name: "generic",
-        summary: "any driver that takes full TGSI (softpipe's limits)",
-        limits: Limits {
-            temps: Some(4096),
-            constants: Some(4096),
-            inputs: Some(80),
-            depth: Some(32),
-            ..NO_LIMITS
-        },
-        indirection_model: IndirectionModel::Arb,
-        virgl: false,
-    },
-    Target {
-        name: "virgl",
-        summary: "virglrenderer of 2021 and later: only what every host accepts",
-        limits: Limits {
-            immediates: Some(1024),
-            inputs: Some(64),
-            outputs: Some(64),
-            system_values: Some(32),
-            samplers: Some(32),
-            images: Some(32),
-            buffers: Some(32),
-            constant_buffer_index: Some(31),
-            ..NO_LIMITS
-        },
-        indirection_model: IndirectionModel::Arb,
-        virgl: true,
-    },
-];
+static BUILTIN: [Builtin; 2] = builtin!["generic", "virgl"];
 
 impl Target {
-    /// The built-in target of a name.
-    pub fn by_name(name: &str) -> Option<&'static Target> {
-        TARGETS.iter().find(|t| t.name == name)
+    /// The built-in targets, in the order in which they are listed.
+    pub fn all() -> impl Iterator<Item = &'static Target> {
+        BUILTIN.iter().map(|(_, target)| &**target)
     }
 
-    /// Whether the program is within every limit.
-    pub fn fits(&self, program: &Program, counts: &Counts) -> bool {
-        fit_report(self, program, counts).is_empty()
+    /// Their names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|b| b.0)
+    }
+
+    /// The built-in target of a name.
+    pub fn by_name(name: &str) -> Option<&'static Target> {
+        BUILTIN.iter().find(|b| b.0 == name).map(|b| &*b.1)
+    }
+
+    /// Reads a target from the text of a TOML file.
+    ///
+    /// # Errors
+    /// [`TargetError`]: no TOML, an unknown key, opcode or stage.
+    pub fn from_toml(text: &str) -> Result<Target, TargetError> {
+        let file: File = toml::from_str(text)?;
+        Ok(Target {
+            name: file.name,
+            summary: file.summary,
+            source: file.source,
+            stages: file
+                .stages
+                .iter()
+                .map(|s| stage(s))
+                .collect::<Result<_, _>>()?,
+            limits: file.limits,
+            constants: file.constants,
+            opcodes: opcodes(file.opcodes)?,
+            operands: file.operands,
+            flow: file.flow,
+            arithmetic: file.arithmetic,
+            indirection_model: file.indirection_model,
+            whole_outputs: file.whole_outputs,
+            dialect: file.dialect,
+            virgl: file.virgl,
+        })
+    }
+
+    /// Whether it runs programs of a stage.
+    pub fn runs(&self, stage: Stage) -> bool {
+        self.stages.is_empty() || self.stages.contains(&stage)
     }
 }
 
 impl Default for Target {
     fn default() -> Self {
-        TARGETS[0].clone()
+        BUILTIN[0].1.clone()
     }
 }
 
-/// A limit that a program exceeds: "needs `needs` `what` of `has`".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excess {
-    /// What there is too much of.
+/// A limit by its names.
+#[derive(Clone, Copy)]
+pub struct LimitName {
+    /// Name in a target's file.
+    pub name: &'static str,
+    /// Name as drivers and the OpenGL interfaces write it.
+    pub driver_name: &'static str,
+    /// What there is too much of, in "needs 70 inputs".
     pub what: &'static str,
-    /// How much the program needs.
-    pub needs: u32,
-    /// How much the target has.
-    pub has: u32,
+    /// The limit.
+    pub get: fn(&Limits) -> Option<u32>,
+    set: fn(&mut Limits, u32),
 }
 
-impl std::fmt::Display for Excess {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "needs {} {}, the target has {}",
-            self.needs, self.what, self.has
-        )
-    }
-}
-
-/// Every limit of the target that the program exceeds; empty when it fits.
-pub fn fit_report(target: &Target, program: &Program, counts: &Counts) -> Vec<Excess> {
-    let limits = &target.limits;
-    let mut report = Vec::new();
-    let mut check = |what, needs: u32, limit: Option<u32>| {
-        if let Some(has) = limit
-            && needs > has
-        {
-            report.push(Excess { what, needs, has });
-        }
+macro_rules! limits {
+    ($($name:literal $driver_name:literal $field:ident $what:literal)*) => {
+        [$(LimitName {
+            name: $name,
+            driver_name: $driver_name,
+            what: $what,
+            get: |l| l.$field,
+            set: |l, n| l.$field = Some(n),
+        }),*]
     };
-    check("instructions", counts.instructions, limits.instructions);
-    check("arithmetic instructions", counts.alu, limits.alu);
-    check("texture instructions", counts.tex, limits.tex);
-    if limits.indirections.is_some() {
-        check(
-            "texture indirections",
-            indirections(program, target.indirection_model),
-            limits.indirections,
-        );
-    }
-    check("temporaries", counts.temps, limits.temps);
-    check("immediates", counts.immediates, limits.immediates);
-    check("inputs", counts.inputs, limits.inputs);
-    check("outputs", counts.outputs, limits.outputs);
-    check("levels of nesting", counts.depth, limits.depth);
-    let used = Declared::of(program);
-    check("constants in one buffer", used.constants, limits.constants);
-    check(
-        "as highest constant buffer",
-        used.constant_buffer,
-        limits.constant_buffer_index,
-    );
-    check("system values", used.system_values, limits.system_values);
-    check("samplers", used.samplers, limits.samplers);
-    check("images", used.images, limits.images);
-    check("buffers", used.buffers, limits.buffers);
-    report
 }
 
-/// One past the highest declared register of each file.
-#[derive(Default)]
-struct Declared {
-    constants: u32,
-    constant_buffer: u32,
-    system_values: u32,
-    samplers: u32,
-    images: u32,
-    buffers: u32,
-}
+/// Every limit, in the order in which excesses are reported.
+pub const LIMITS: [LimitName; 20] = limits![
+    "instructions" "MaxInstructions" instructions "instructions"
+    "alu" "MaxAluInstructions" alu "arithmetic instructions"
+    "tex" "MaxTexInstructions" tex "texture instructions"
+    "flow" "MaxFlowInstructions" flow "flow control instructions"
+    "indirections" "MaxTexIndirections" indirections "texture indirections"
+    "temps" "MaxTemps" temps "temporaries"
+    "immediates" "MaxImmediates" immediates "immediates"
+    "inputs" "MaxInputs" inputs "inputs"
+    "outputs" "MaxOutputs" outputs "outputs"
+    "depth" "MaxControlFlowDepth" depth "levels of nesting"
+    "loop-depth" "MaxLoopDepth" loop_depth "levels of loops"
+    "call-depth" "MaxCallDepth" call_depth "levels of calls"
+    "constants" "MaxConsts" constants "constants"
+    "constant-buffer-index" "MaxConstBufferIndex" constant_buffer_index "as highest constant buffer"
+    "address-registers" "MaxAddrs" address_registers "address registers"
+    "system-values" "MaxSystemValues" system_values "system values"
+    "samplers" "MaxTextureSamplers" samplers "samplers"
+    "images" "MaxShaderImages" images "images"
+    "buffers" "MaxShaderBuffers" buffers "buffers"
+    "declarations" "MaxDeclarations" declarations "declarations"
+];
 
-impl Declared {
-    fn of(program: &Program) -> Self {
-        let mut declared = Declared::default();
-        for item in &program.header {
-            let Item::Decl(decl) = item else { continue };
-            let end = u32::try_from(i64::from(decl.last) + 1).unwrap_or(0);
-            let slot = match decl.file {
-                File::Const => {
-                    if let Some(Some(buffer)) = decl.dim {
-                        let buffer = u32::try_from(buffer).unwrap_or(0);
-                        declared.constant_buffer = declared.constant_buffer.max(buffer);
-                    }
-                    &mut declared.constants
-                }
-                File::Sv => &mut declared.system_values,
-                File::Samp => &mut declared.samplers,
-                File::Image => &mut declared.images,
-                File::Buffer => &mut declared.buffers,
-                _ => continue,
-            };
-            *slot = (*slot).max(end);
-        }
-        declared
+impl Limits {
+    /// Sets a limit by its name in a target's file (`indirections`) or as drivers call it
+    /// (`MaxTexIndirections`).
+    ///
+    /// # Errors
+    /// [`TargetError::Limit`]: there is no such limit.
+    pub fn set(&mut self, name: &str, value: u32) -> Result<(), TargetError> {
+        let found = LIMITS
+            .iter()
+            .find(|l| l.name == name || l.driver_name.eq_ignore_ascii_case(name));
+        let Some(limit) = found else {
+            return Err(TargetError::Limit {
+                name: name.to_owned(),
+                known: LIMITS.iter().map(|l| l.name).collect(),
+            });
+        };
+        (limit.set)(self, value);
+        Ok(())
     }
 }
