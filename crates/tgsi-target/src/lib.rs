@@ -14,14 +14,16 @@ mod count;
 mod fit;
 mod indirections;
 mod registers;
+mod slots;
 mod target;
 mod tokens;
 mod virgl;
 
 pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
-pub use fit::{Excess, Slots, fit_report, needs};
+pub use fit::{Excess, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
+pub use slots::Slots;
 pub use target::{
     Arithmetic, Constants, Flow, LIMITS, LimitName, Limits, Opcodes, Operands, Target, TargetError,
 };
