@@ -1,53 +1,75 @@
 //! Which limits of a target a program exceeds.
 
 use rustc_hash::FxHashSet;
-use tgsi::{Decl, File, Item, Program, Register};
+use tgsi::{Decl, File, Item, Opcode, Program, Register};
 
 use crate::count::{Counts, union_len};
 use crate::indirections::indirections;
+use crate::missing::{Missing, missing};
 use crate::slots::Slots;
 use crate::target::{Constants, LIMITS, Limits, Target};
 
-/// A limit that a program exceeds: "needs `needs` `what` of `has`".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excess {
-    /// Name of the limit, as `--limit` takes it.
-    pub limit: &'static str,
-    /// What there is too much of.
-    pub what: &'static str,
-    /// How much the program needs.
-    pub needs: u32,
-    /// How much the target has.
-    pub has: u32,
+/// A reason why a program does not fit a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// A limit that it exceeds: "needs `needs` `what`, the target has `has`".
+    Limit {
+        /// Name of the limit, as `--limit` takes it.
+        limit: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much the program needs.
+        needs: u32,
+        /// How much the target has.
+        has: u32,
+    },
+    /// Something that the target does not have at all.
+    Missing(Missing),
+}
+
+impl Excess {
+    /// One word for programs that read reports: the limit, opcode or kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Excess::Limit { limit, .. } => limit,
+            Excess::Missing(missing) => missing.name(),
+        }
+    }
 }
 
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "needs {} {}, the target has {}",
-            self.needs, self.what, self.has
-        )
+        match self {
+            Excess::Limit {
+                what, needs, has, ..
+            } => write!(f, "needs {needs} {what}, the target has {has}"),
+            Excess::Missing(missing) => missing.fmt(f),
+        }
     }
 }
 
-/// Every limit of the target that the program exceeds; empty when it fits.
+/// Every reason why the program does not fit the target: limits first, then what the target does
+/// not have. Empty when it fits.
 pub fn fit_report(target: &Target, program: &Program, counts: &Counts) -> Vec<Excess> {
     let needs = needs(target, program, counts);
     let over = |l: &crate::LimitName| {
         let (needs, has) = ((l.get)(&needs)?, (l.get)(&target.limits)?);
-        (needs > has).then_some(Excess {
+        (needs > has).then_some(Excess::Limit {
             limit: l.name,
             what: l.what,
             needs,
             has,
         })
     };
-    LIMITS.iter().filter_map(over).collect()
+    let missing = missing(target, program);
+    let limits = LIMITS.iter().filter_map(over);
+    limits
+        .chain(missing.into_iter().map(Excess::Missing))
+        .collect()
 }
 
 impl Target {
-    /// Whether the program is within every limit.
+    /// Whether the program is within every limit, and uses nothing that the target does not have.
     pub fn fits(&self, program: &Program, counts: &Counts) -> bool {
         fit_report(self, program, counts).is_empty()
     }
@@ -85,7 +107,7 @@ pub fn needs(target: &Target, program: &Program, counts: &Counts) -> Limits {
         declarations: Some(declared.declarations),
         depth: Some(counts.depth),
         loop_depth: Some(counts.loop_depth),
-        call_depth: None,
+        call_depth: has.call_depth.map(|_| call_depth(program)),
     }
 }
 
@@ -202,4 +224,38 @@ fn buffer(reg: &Register) -> Option<i32> {
         Some(d) => Some(d.base),
         None => Some(0),
     }
+}
+
+/// How deeply calls are nested; more than any target has where they go in a circle.
+fn call_depth(program: &Program) -> u32 {
+    // Subroutines by where they begin, each with the calls in it. The first is the main program.
+    let mut subs: Vec<(usize, Vec<usize>)> = vec![(usize::MAX, Vec::new())];
+    let mut current = 0;
+    for (at, inst) in program.insts.iter().enumerate() {
+        match inst.op {
+            Opcode::Bgnsub => {
+                current = subs.len();
+                subs.push((at, Vec::new()));
+            }
+            Opcode::Endsub => current = 0,
+            Opcode::Cal | Opcode::Callnz => {
+                subs[current].1.extend(inst.label.map(|l| l as usize));
+            }
+            _ => {}
+        }
+    }
+    // A round for each level: what is called by what the round before reached.
+    let mut reached = vec![0];
+    for depth in 0..subs.len() as u32 {
+        let calls = reached.iter().flat_map(|&s: &usize| &subs[s].1);
+        let called = calls.filter_map(|to| subs.iter().position(|s| s.0 == *to));
+        let mut next: Vec<usize> = called.collect();
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            return depth;
+        }
+        reached = next;
+    }
+    u32::MAX
 }

@@ -3,7 +3,6 @@
 use tgsi::{Inst, Opcode, Program};
 
 use crate::count::{Class, Counts, class, is_kill};
-use crate::indirections::IndirectionModel;
 use crate::registers::Registers;
 use crate::target::Target;
 
@@ -150,16 +149,4 @@ fn pair(first: &Inst, second: &Inst) -> bool {
         src.reg == a.reg && channels.any(|c| a.mask >> src.swizzle[c] & 1 != 0)
     };
     !second.srcs.iter().enumerate().any(reads_first)
-}
-
-impl IndirectionModel {
-    /// What starts an indirection, by the models that mark registers.
-    fn rules(self) -> crate::registers::Rules {
-        match self {
-            IndirectionModel::I915Phase => crate::registers::Rules::I915,
-            IndirectionModel::Arb | IndirectionModel::R300Node | IndirectionModel::D3dOrder => {
-                crate::registers::Rules::ARB
-            }
-        }
-    }
 }
