@@ -9,6 +9,7 @@
 //!
 //! *Invariant*: nothing here knows of an optimiser; everything is a pure function of syntax.
 
+mod certificate;
 mod cost;
 mod count;
 mod fit;
@@ -18,6 +19,7 @@ mod target;
 mod tokens;
 mod virgl;
 
+pub use certificate::{Certificate, certificate};
 pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
 pub use fit::{Excess, Slots, fit_report, needs};
