@@ -3,8 +3,9 @@
 use tgsi::Program;
 
 use crate::count::Counts;
-use crate::fit::{Slots, fit_report};
+use crate::fit::fit_report;
 use crate::indirections::indirections;
+use crate::slots::Slots;
 use crate::target::Target;
 
 /// The cost of a program on a target. Smaller is better; the fields compare in their order:

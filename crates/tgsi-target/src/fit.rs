@@ -1,52 +1,75 @@
 //! Which limits of a target a program exceeds.
 
 use rustc_hash::FxHashSet;
-use tgsi::{Decl, File, Item, Program, Register};
+use tgsi::{Decl, File, Item, Opcode, Program, Register};
 
-use crate::count::{Class, Counts, class, is_kill};
+use crate::count::{Counts, union_len};
 use crate::indirections::indirections;
+use crate::missing::{Missing, missing};
+use crate::slots::Slots;
 use crate::target::{Constants, LIMITS, Limits, Target};
 
-/// A limit that a program exceeds: "needs `needs` `what` of `has`".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excess {
-    /// Name of the limit, as `--limit` takes it.
-    pub limit: &'static str,
-    /// What there is too much of.
-    pub what: &'static str,
-    /// How much the program needs.
-    pub needs: u32,
-    /// How much the target has.
-    pub has: u32,
+/// A reason why a program does not fit a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// A limit that it exceeds: "needs `needs` `what`, the target has `has`".
+    Limit {
+        /// Name of the limit, as `--limit` takes it.
+        limit: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much the program needs.
+        needs: u32,
+        /// How much the target has.
+        has: u32,
+    },
+    /// Something that the target does not have at all.
+    Missing(Missing),
+}
+
+impl Excess {
+    /// One word for programs that read reports: the limit, opcode or kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Excess::Limit { limit, .. } => limit,
+            Excess::Missing(missing) => missing.name(),
+        }
+    }
 }
 
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "needs {} {}, the target has {}",
-            self.needs, self.what, self.has
-        )
+        match self {
+            Excess::Limit {
+                what, needs, has, ..
+            } => write!(f, "needs {needs} {what}, the target has {has}"),
+            Excess::Missing(missing) => missing.fmt(f),
+        }
     }
 }
 
-/// Every limit of the target that the program exceeds; empty when it fits.
+/// Every reason why the program does not fit the target: limits first, then what the target does
+/// not have. Empty when it fits.
 pub fn fit_report(target: &Target, program: &Program, counts: &Counts) -> Vec<Excess> {
     let needs = needs(target, program, counts);
     let over = |l: &crate::LimitName| {
         let (needs, has) = ((l.get)(&needs)?, (l.get)(&target.limits)?);
-        (needs > has).then_some(Excess {
+        (needs > has).then_some(Excess::Limit {
             limit: l.name,
             what: l.what,
             needs,
             has,
         })
     };
-    LIMITS.iter().filter_map(over).collect()
+    let missing = missing(target, program);
+    let limits = LIMITS.iter().filter_map(over);
+    limits
+        .chain(missing.into_iter().map(Excess::Missing))
+        .collect()
 }
 
 impl Target {
-    /// Whether the program is within every limit.
+    /// Whether the program is within every limit, and uses nothing that the target does not have.
     pub fn fits(&self, program: &Program, counts: &Counts) -> bool {
         fit_report(self, program, counts).is_empty()
     }
@@ -65,11 +88,15 @@ pub fn needs(target: &Target, program: &Program, counts: &Counts) -> Limits {
         alu: Some(slots.alu),
         tex: Some(slots.tex),
         flow: Some(slots.flow),
+        phase_alu: Some(slots.phase_alu),
+        phase_tex: Some(slots.phase_tex),
         indirections,
         temps: Some(counts.temps),
         constants: Some(declared.constants),
         immediates: Some(counts.immediates),
         inputs: Some(counts.inputs),
+        coordinates: Some(declared.coordinates),
+        colors: Some(declared.colors),
         outputs: Some(counts.outputs),
         system_values: Some(declared.system_values),
         samplers: Some(declared.samplers),
@@ -80,52 +107,7 @@ pub fn needs(target: &Target, program: &Program, counts: &Counts) -> Limits {
         declarations: Some(declared.declarations),
         depth: Some(counts.depth),
         loop_depth: Some(counts.loop_depth),
-        call_depth: None,
-    }
-}
-
-/// Instruction slots by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slots {
-    /// Every instruction.
-    pub all: u32,
-    /// Arithmetic, moves among them.
-    pub alu: u32,
-    /// Fetches, queries and kills.
-    pub tex: u32,
-    /// Control flow.
-    pub flow: u32,
-}
-
-impl Slots {
-    /// Slots that a program takes on a target.
-    pub fn of(target: &Target, program: &Program, counts: &Counts) -> Slots {
-        let opcodes = &target.opcodes;
-        let mut slots = Slots {
-            all: counts.instructions,
-            alu: counts.alu,
-            tex: counts.tex + counts.kills,
-            flow: counts.flow,
-        };
-        if opcodes.expanded.is_empty() && opcodes.slots.is_empty() {
-            return slots;
-        }
-        for inst in &program.insts {
-            let more = opcodes.slots(inst.op).saturating_sub(1);
-            if more == 0 {
-                continue;
-            }
-            slots.all = slots.all.saturating_add(more);
-            let of_class = match class(inst.op) {
-                Class::Alu => &mut slots.alu,
-                Class::Tex => &mut slots.tex,
-                Class::Effect if is_kill(inst.op) => &mut slots.tex,
-                Class::Flow => &mut slots.flow,
-                Class::Effect | Class::Memory => continue,
-            };
-            *of_class = of_class.saturating_add(more);
-        }
-        slots
+        call_depth: has.call_depth.map(|_| call_depth(program)),
     }
 }
 
@@ -140,6 +122,8 @@ struct Declared {
     buffers: u32,
     addresses: u32,
     declarations: u32,
+    coordinates: u32,
+    colors: u32,
 }
 
 impl Declared {
@@ -156,7 +140,10 @@ impl Declared {
                 _ => continue,
             };
             let end = u32::try_from(i64::from(decl.last) + 1).unwrap_or(0);
-            declared.declarations = declared.declarations.saturating_add(length(decl));
+            if matches!(decl.file, File::In | File::Samp) {
+                // As the hardware declares them.
+                declared.declarations = declared.declarations.saturating_add(length(decl));
+            }
             let slot = match decl.file {
                 File::Const => {
                     if let Some(Some(buffer)) = decl.dim {
@@ -164,6 +151,15 @@ impl Declared {
                         declared.constant_buffer = declared.constant_buffer.max(buffer);
                     }
                     &mut declared.constants
+                }
+                File::In => {
+                    let of_kind = if is_color(decl) {
+                        &mut declared.colors
+                    } else {
+                        &mut declared.coordinates
+                    };
+                    *of_kind = of_kind.saturating_add(length(decl));
+                    continue;
                 }
                 File::Sv => &mut declared.system_values,
                 File::Samp => &mut declared.samplers,
@@ -184,40 +180,82 @@ impl Declared {
     }
 }
 
-/// What a declaration takes of a limit on declarations: inputs and samplers one each, as the
-/// hardware declares them.
+/// How many registers a declaration is about.
 fn length(decl: &Decl) -> u32 {
-    if !matches!(decl.file, File::In | File::Samp) {
-        return 0;
-    }
     u32::try_from(i64::from(decl.last) - i64::from(decl.first) + 1).unwrap_or(0)
+}
+
+fn is_color(decl: &Decl) -> bool {
+    let name = decl.semantic.as_ref().map_or("", |s| &*s.name);
+    matches!(name, "COLOR" | "BCOLOR")
 }
 
 /// Distinct constant registers that instructions name. A buffer that is read with an index counts
 /// with all it declares.
 fn named_constants(program: &Program) -> u32 {
-    let buffer = |r: &Register| match &r.dim {
-        Some(d) if d.addr.is_none() => d.base,
-        _ => 0,
-    };
-    let mut named: FxHashSet<(i32, i32)> = FxHashSet::default();
-    let mut whole = false;
+    let mut ranges: Vec<(i32, i64, i64)> = Vec::new();
+    let mut whole: FxHashSet<Option<i32>> = FxHashSet::default();
     let regs = program.insts.iter().flat_map(|i| &i.srcs);
     for reg in regs.map(|s| &s.reg).filter(|r| r.file == File::Const) {
-        if reg.is_indirect() {
-            whole = true;
+        let buffer = buffer(reg);
+        match buffer {
+            Some(buffer) if !reg.is_indirect() => {
+                let at = i64::from(reg.index.base);
+                ranges.push((buffer, at, at));
+            }
+            _ => _ = whole.insert(buffer),
         }
-        named.insert((buffer(reg), reg.index.base));
     }
-    let n = u32::try_from(named.len()).unwrap_or(u32::MAX);
-    if !whole {
-        return n;
-    }
-    let declared = program.header.iter().map(|item| match item {
-        Item::Decl(d) if d.file == File::Const => {
-            u32::try_from(i64::from(d.last) - i64::from(d.first) + 1).unwrap_or(0)
+    for item in &program.header {
+        let Item::Decl(d) = item else { continue };
+        let of = d.dim.flatten().unwrap_or(0);
+        if d.file == File::Const && (whole.contains(&Some(of)) || whole.contains(&None)) {
+            ranges.push((of, i64::from(d.first), i64::from(d.last)));
         }
-        _ => 0,
-    });
-    n.max(declared.fold(0, u32::saturating_add))
+    }
+    ranges.sort_unstable();
+    union_len(ranges.into_iter())
+}
+
+/// The buffer of a constant; nothing if it is only known when the program runs.
+fn buffer(reg: &Register) -> Option<i32> {
+    match &reg.dim {
+        Some(d) if d.addr.is_some() => None,
+        Some(d) => Some(d.base),
+        None => Some(0),
+    }
+}
+
+/// How deeply calls are nested; more than any target has where they go in a circle.
+fn call_depth(program: &Program) -> u32 {
+    // Subroutines by where they begin, each with the calls in it. The first is the main program.
+    let mut subs: Vec<(usize, Vec<usize>)> = vec![(usize::MAX, Vec::new())];
+    let mut current = 0;
+    for (at, inst) in program.insts.iter().enumerate() {
+        match inst.op {
+            Opcode::Bgnsub => {
+                current = subs.len();
+                subs.push((at, Vec::new()));
+            }
+            Opcode::Endsub => current = 0,
+            Opcode::Cal | Opcode::Callnz => {
+                subs[current].1.extend(inst.label.map(|l| l as usize));
+            }
+            _ => {}
+        }
+    }
+    // A round for each level: what is called by what the round before reached.
+    let mut reached = vec![0];
+    for depth in 0..subs.len() as u32 {
+        let calls = reached.iter().flat_map(|&s: &usize| &subs[s].1);
+        let called = calls.filter_map(|to| subs.iter().position(|s| s.0 == *to));
+        let mut next: Vec<usize> = called.collect();
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            return depth;
+        }
+        reached = next;
+    }
+    u32::MAX
 }

@@ -1,6 +1,7 @@
 //! Texture indirections: how often a program's fetches depend on earlier results.
 
-use tgsi::{Dst, File, Program, Src};
+use rustc_hash::FxHashMap;
+use tgsi::{Dst, File, Inst, Program, Src};
 
 use crate::count::{Class, class};
 use crate::registers::{Registers, Rules};
@@ -24,15 +25,28 @@ pub enum IndirectionModel {
     D3dOrder,
 }
 
+impl IndirectionModel {
+    /// What starts an indirection, by the models that mark registers.
+    pub(crate) fn rules(self) -> Rules {
+        match self {
+            IndirectionModel::I915Phase => Rules::I915,
+            IndirectionModel::Arb | IndirectionModel::R300Node | IndirectionModel::D3dOrder => {
+                Rules::ARB
+            }
+        }
+    }
+}
+
 /// Number of texture indirections of a program, in program order whatever its control flow.
 ///
 /// The first one counts: 1 for a program without dependent fetches, and by
 /// [`IndirectionModel::D3dOrder`] 0 for one without any fetch.
 pub fn indirections(program: &Program, model: IndirectionModel) -> u32 {
     match model {
-        IndirectionModel::Arb | IndirectionModel::R300Node => by_marks(program, Rules::ARB),
-        IndirectionModel::I915Phase => by_marks(program, Rules::I915),
-        IndirectionModel::D3dOrder => longest_chain(program),
+        IndirectionModel::Arb | IndirectionModel::R300Node | IndirectionModel::I915Phase => {
+            by_marks(program, model.rules())
+        }
+        IndirectionModel::D3dOrder => Chains::of(program).longest.len() as u32,
     }
 }
 
@@ -49,6 +63,25 @@ fn by_marks(program: &Program, rules: Rules) -> u32 {
     registers.indirection
 }
 
+/// The instructions that make the count of a model what it is: by marks those that start an
+/// indirection, and the first fetch of all; by order the fetches of the longest chain.
+pub(crate) fn culprits(program: &Program, model: IndirectionModel) -> Vec<usize> {
+    if model == IndirectionModel::D3dOrder {
+        return Chains::of(program).longest;
+    }
+    let mut registers = Registers::new(&program.header, model.rules());
+    let mut found = Vec::new();
+    for (at, inst) in program.insts.iter().enumerate() {
+        let before = registers.indirection;
+        registers.step(inst, class(inst.op));
+        let first = found.is_empty() && class(inst.op) == Class::Tex;
+        if first || registers.indirection != before {
+            found.push(at);
+        }
+    }
+    found
+}
+
 /// Registers beyond this share one depth.
 const LAST: usize = 1 << 16;
 
@@ -56,56 +89,83 @@ fn slot(reg: i32) -> usize {
     usize::try_from(reg).map_or(LAST, |r| r.min(LAST))
 }
 
-/// Length of the dependent-read chain behind each channel of each TEMP.
+/// What stands behind a channel: how many reads depend on each other, and the last of them.
+#[derive(Clone, Copy, Default)]
+struct Chain {
+    depth: u32,
+    last: Option<usize>,
+}
+
+/// The chains of dependent reads behind each channel of each TEMP.
 #[derive(Default)]
 struct Chains {
-    depths: Vec<[u32; 4]>,
+    behind: Vec<[Chain; 4]>,
+    /// For each fetch the one that its coordinate depends on.
+    before: FxHashMap<usize, Option<usize>>,
+    /// The fetches of the longest chain.
+    longest: Vec<usize>,
 }
 
 impl Chains {
-    fn get(&self, reg: i32, channel: u8) -> u32 {
-        self.depths
-            .get(slot(reg))
-            .map_or(0, |d| d[usize::from(channel & 3)])
-    }
-    fn set(&mut self, dst: &Dst, depth: u32) {
-        let slot = slot(dst.reg.index.base);
-        if slot >= self.depths.len() {
-            self.depths.resize(slot + 1, [0; 4]);
-        }
-        for channel in 0..4 {
-            if dst.mask >> channel & 1 != 0 {
-                let old = &mut self.depths[slot][channel];
-                *old = if dst.reg.is_indirect() {
-                    depth.max(*old)
-                } else {
-                    depth
+    fn of(program: &Program) -> Self {
+        let mut chains = Chains::default();
+        let mut longest = Chain::default();
+        for (at, inst) in program.insts.iter().enumerate() {
+            let mut chain = chains.behind_operands(inst);
+            if class(inst.op) == Class::Tex {
+                chains.before.insert(at, chain.last);
+                chain = Chain {
+                    depth: chain.depth + 1,
+                    last: Some(at),
                 };
+                if chain.depth > longest.depth {
+                    longest = chain;
+                }
+            }
+            for dst in inst.dsts.iter().filter(|d| d.reg.file == File::Temp) {
+                chains.set(dst, chain);
             }
         }
+        let mut at = longest.last;
+        while let Some(fetch) = at {
+            chains.longest.push(fetch);
+            at = chains.before.get(&fetch).copied().flatten();
+        }
+        chains.longest.reverse();
+        chains
     }
-}
 
-fn longest_chain(program: &Program) -> u32 {
-    let mut chains = Chains::default();
-    let mut longest = 0;
-    for inst in &program.insts {
+    /// The longest chain behind what an instruction reads.
+    fn behind_operands(&self, inst: &Inst) -> Chain {
         let wanted = inst.dsts.first().map_or(0xf, |d| d.mask);
-        let mut depth = 0;
+        let mut longest = Chain::default();
         for (i, src) in inst.srcs.iter().enumerate() {
             let Some(reg) = temp_src(src) else { continue };
+            let Some(channels) = self.behind.get(slot(reg)) else {
+                continue;
+            };
             let read = tgsi::usage::src_mask(inst, i, wanted);
             for channel in (0..4).filter(|c| read >> c & 1 != 0) {
-                depth = depth.max(chains.get(reg, src.swizzle[channel]));
+                let chain = channels[usize::from(src.swizzle[channel] & 3)];
+                if chain.depth > longest.depth {
+                    longest = chain;
+                }
             }
         }
-        if class(inst.op) == Class::Tex {
-            depth += 1;
-            longest = longest.max(depth);
+        longest
+    }
+
+    fn set(&mut self, dst: &Dst, chain: Chain) {
+        let slot = slot(dst.reg.index.base);
+        if slot >= self.behind.len() {
+            self.behind.resize(slot + 1, Default::default());
         }
-        for dst in inst.dsts.iter().filter(|d| d.reg.file == File::Temp) {
-            chains.set(dst, depth);
+        for channel in (0..4).filter(|c| dst.mask >> c & 1 != 0) {
+            let old = &mut self.behind[slot][channel];
+            // What an index may have left untouched keeps its chain.
+            if !dst.reg.is_indirect() || chain.depth > old.depth {
+                *old = chain;
+            }
         }
     }
-    longest
 }

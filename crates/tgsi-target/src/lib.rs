@@ -3,7 +3,8 @@
 //! * [`Target`]: limits and habits of a consumer, as data.
 //! * [`count`]: exact counters over a [`tgsi::Program`].
 //! * [`Cost`]: the order in which two programs for one target compare.
-//! * [`fit_report`]: every limit a program exceeds, as "needs N of M".
+//! * [`fit_report`]: every limit a program exceeds, as "needs N of M", and what the target does not
+//!   have; [`place`] says which instruction is to blame.
 //! * [`virgl_introduces`]: what an output contains that virglrenderer would drop
 //!   or mistranslate and that its input did not contain.
 //!
@@ -14,7 +15,10 @@ mod cost;
 mod count;
 mod fit;
 mod indirections;
+mod missing;
+mod place;
 mod registers;
+mod slots;
 mod target;
 mod tokens;
 mod virgl;
@@ -22,8 +26,11 @@ mod virgl;
 pub use certificate::{Certificate, certificate};
 pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
-pub use fit::{Excess, Slots, fit_report, needs};
+pub use fit::{Excess, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
+pub use missing::{FlowKind, Missing};
+pub use place::{Place, place};
+pub use slots::Slots;
 pub use target::{
     Arithmetic, Constants, Flow, LIMITS, LimitName, Limits, Opcodes, Operands, Target, TargetError,
 };

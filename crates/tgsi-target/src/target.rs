@@ -20,6 +20,10 @@ pub struct Limits {
     pub tex: Option<u32>,
     /// Slots of control flow.
     pub flow: Option<u32>,
+    /// Slots of arithmetic instructions in one texture indirection.
+    pub phase_alu: Option<u32>,
+    /// Slots of texture instructions in one texture indirection.
+    pub phase_tex: Option<u32>,
     /// Texture indirections, by the target's own model.
     pub indirections: Option<u32>,
     /// Temporaries.
@@ -30,6 +34,10 @@ pub struct Limits {
     pub immediates: Option<u32>,
     /// Inputs.
     pub inputs: Option<u32>,
+    /// Inputs that are no colours, where each kind has registers of its own.
+    pub coordinates: Option<u32>,
+    /// Inputs that are colours.
+    pub colors: Option<u32>,
     /// Outputs.
     pub outputs: Option<u32>,
     /// System values.
@@ -136,6 +144,8 @@ pub struct Operands {
     pub scale: Vec<String>,
     /// Source modifiers of the first pixel shaders: `bias`, `bx2`, `1-x`, `x2`.
     pub source_scale: Vec<String>,
+    /// Registers are indexed by the x channel of an address register only.
+    pub address_x_only: bool,
 }
 
 /// Control flow that a target has.
@@ -216,6 +226,8 @@ pub struct Target {
     pub arithmetic: Arithmetic,
     /// How texture indirections count.
     pub indirection_model: IndirectionModel,
+    /// An operation on colour and one on alpha, one behind the other, share a slot.
+    pub pairs: bool,
     /// Outputs are written with all channels.
     pub whole_outputs: bool,
     /// Dialect in which results are printed, if not as the input was.
@@ -270,6 +282,8 @@ struct File {
     arithmetic: Arithmetic,
     #[serde(default)]
     indirection_model: IndirectionModel,
+    #[serde(default)]
+    pairs: bool,
     #[serde(default)]
     whole_outputs: bool,
     dialect: Option<String>,
@@ -331,7 +345,12 @@ macro_rules! builtin {
 type Builtin = (&'static str, LazyLock<Target>);
 
 /// The built-in targets. The first is the default.
-static BUILTIN: [Builtin; 2] = builtin!["generic", "virgl"];
+static BUILTIN: [Builtin; 32] = builtin![
+    "generic", "virgl", "softpipe", "arb-vp", "arb-fp", "nv-vp", "nv-vp2", "nv-fp", "r200-fs",
+    "r300-fs", "r400-fs", "r500-fs", "r300-vs", "r500-vs", "i915-fs", "nv30-vp", "nv40-vp",
+    "nv30-fp", "nv40-fp", "svga-ps", "svga-vs", "ps_1_1", "ps_1_2", "ps_1_3", "ps_1_4", "ps_2_0",
+    "ps_3_0", "vs_1_1", "vs_2_0", "vs_3_0", "agal-fs", "agal-vs",
+];
 
 impl Target {
     /// The built-in targets, in the order in which they are listed.
@@ -371,6 +390,7 @@ impl Target {
             flow: file.flow,
             arithmetic: file.arithmetic,
             indirection_model: file.indirection_model,
+            pairs: file.pairs,
             whole_outputs: file.whole_outputs,
             dialect: file.dialect,
             virgl: file.virgl,
@@ -416,15 +436,19 @@ macro_rules! limits {
 }
 
 /// Every limit, in the order in which excesses are reported.
-pub const LIMITS: [LimitName; 20] = limits![
+pub const LIMITS: [LimitName; 24] = limits![
     "instructions" "MaxInstructions" instructions "instructions"
     "alu" "MaxAluInstructions" alu "arithmetic instructions"
     "tex" "MaxTexInstructions" tex "texture instructions"
     "flow" "MaxFlowInstructions" flow "flow control instructions"
+    "phase-alu" "MaxAluInstructionsPerPhase" phase_alu "arithmetic instructions in one phase"
+    "phase-tex" "MaxTexInstructionsPerPhase" phase_tex "texture instructions in one phase"
     "indirections" "MaxTexIndirections" indirections "texture indirections"
     "temps" "MaxTemps" temps "temporaries"
     "immediates" "MaxImmediates" immediates "immediates"
     "inputs" "MaxInputs" inputs "inputs"
+    "coordinates" "MaxTexCoords" coordinates "inputs that are no colours"
+    "colors" "MaxColorInputs" colors "colour inputs"
     "outputs" "MaxOutputs" outputs "outputs"
     "depth" "MaxControlFlowDepth" depth "levels of nesting"
     "loop-depth" "MaxLoopDepth" loop_depth "levels of loops"
