@@ -435,15 +435,30 @@ impl<'a, 'o> Run<'a, 'o> {
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             let limit = options.level_limit;
-            let levels = limit.map(|most| p.levels(most));
+            let least = limit.map(|most| p.levels(most).highest);
             let plain = self.strategies().iter().map(|&s| Order::Plain(s));
-            let by_levels = levels.iter().flat_map(|_| SLACKS.map(Order::Levels));
+            let by_levels = limit.zip(least).into_iter().flat_map(|(limit, least)| {
+                (least..=limit.max(least)).flat_map(|n| SLACKS.map(|s| Order::Levels(s, n)))
+            });
             let all: Vec<Order> = plain.chain(by_levels).collect();
             for strategy in all {
-                let order = self.timed("schedule", |_| match (strategy, &levels) {
-                    (Order::Levels(slack), Some(l)) => scheduler.by_levels(&p, l, slack),
-                    (Order::Plain(strategy), _) => scheduler.schedule(strategy),
-                    (Order::Levels(_), None) => scheduler.schedule(Strategy::Late),
+                if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
+                    // More nodes than must be are for programs that need many temporaries.
+                    let within = b.cost.limited_indirections <= limit.unwrap_or(0) + 1;
+                    if most > least && b.cost.misfit == 0 && within {
+                        break;
+                    }
+                }
+                let order = self.timed("schedule", |_| match strategy {
+                    Order::Plain(strategy) => scheduler.schedule(strategy),
+                    Order::Levels(slack, most) => {
+                        let levels = if Some(most) == least {
+                            p.levels(most)
+                        } else {
+                            p.spread_levels(most, &scheduler.schedule(Strategy::Late))
+                        };
+                        scheduler.by_levels(&p, &levels, slack)
+                    }
                 });
                 let placed: usize = order.iter().map(Vec::len).sum();
                 if placed != p.packs.iter().filter(|q| !q.dead).count() {
@@ -463,7 +478,7 @@ impl<'a, 'o> Run<'a, 'o> {
                     separate_precise: self.options.target.virgl,
                     part_fetches: false,
                 };
-                let by_levels = matches!(strategy, Order::Levels(_));
+                let by_levels = matches!(strategy, Order::Levels(..));
                 for part_fetches in [false, true] {
                     let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
                     let lower_options = LowerOptions {
@@ -689,7 +704,8 @@ impl<'a, 'o> Run<'a, 'o> {
 #[derive(Clone, Copy)]
 enum Order {
     Plain(Strategy),
-    Levels(Slack),
+    /// By levels of fetches, up to the given one.
+    Levels(Slack, u32),
 }
 
 /// The orders by levels that are tried where texture indirections are limited.

@@ -69,6 +69,25 @@ impl Packing {
 
     /// The levels of all packs. `most` is the highest level that is allowed.
     pub fn levels(&self, most: u32) -> Levels {
+        self.levels_from(most, &[])
+    }
+
+    /// Levels by which fetches stand in as many nodes as `most` allows, about the same number in
+    /// each: fewer results wait at once. `order` is an order of each block in which they would stand anyway.
+    pub fn spread_levels(&self, most: u32, order: &[Vec<PackId>]) -> Levels {
+        let least = self.levels(most);
+        let is_fetch = |p: &&PackId| self.fetch(**p) == Fetch::Tex;
+        let count = order.iter().flatten().filter(is_fetch).count() as u32;
+        let mut floors = vec![0; self.packs.len()];
+        for (i, &p) in (0..).zip(order.iter().flatten().filter(is_fetch)) {
+            let (low, high) = (least.earliest[p as usize], least.latest[p as usize]);
+            floors[p as usize] = low + i * (high.saturating_sub(low) + 1) / count;
+        }
+        self.levels_from(most, &floors)
+    }
+
+    /// As [`Packing::levels`], with a level for each pack below which it is not.
+    fn levels_from(&self, most: u32, floors: &[u32]) -> Levels {
         let n = self.packs.len();
         let mut out = Levels {
             earliest: vec![0; n],
@@ -80,16 +99,25 @@ impl Packing {
         let mut written = vec![0; self.lir.ents as usize];
         for b in 0..self.blocks.len() {
             out.starts.push(out.highest);
-            self.block_levels(b, most, &mut written, &mut out);
+            self.block_levels(b, most, floors, &mut written, &mut out);
         }
         out
     }
 
-    fn block_levels(&self, b: usize, most: u32, written: &mut [u32], out: &mut Levels) {
+    fn block_levels(
+        &self,
+        b: usize,
+        most: u32,
+        floors: &[u32],
+        written: &mut [u32],
+        out: &mut Levels,
+    ) {
         let start = out.highest;
         let edges = self.pack_edges(b);
         for &p in &edges.order {
-            out.earliest[p as usize] = start.max(self.behind_earlier_blocks(p, b as u32, written));
+            let floor = floors.get(p as usize).copied().unwrap_or(0).max(start);
+            let behind = self.behind_earlier_blocks(p, b as u32, written);
+            out.earliest[p as usize] = floor.max(behind);
         }
         let at = edges.positions(self.packs.len());
         let mut list = edges.list;
