@@ -445,7 +445,8 @@ impl<'a, 'o> Run<'a, 'o> {
                 if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
                     // More nodes than must be are for programs that need many temporaries.
                     let within = b.cost.limited_indirections <= limit.unwrap_or(0) + 1;
-                    if most > least && b.cost.misfit == 0 && within {
+                    let temps = self.options.target.limits.temps;
+                    if most > least && within && temps.is_none_or(|n| b.cost.temps <= n) {
                         break;
                     }
                 }
