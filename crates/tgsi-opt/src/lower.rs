@@ -12,6 +12,7 @@ use tgsi_ir::{Function, RegRef};
 use tgsi_pack::pack::{PackId, Packing};
 use tgsi_regalloc::{AllocError, Assignment, Options as AllocOptions};
 
+mod checked;
 mod header;
 mod imms;
 mod insts;
@@ -30,6 +31,8 @@ pub(crate) enum LowerError {
     Addresses,
     /// An indexed resource or operand came out in a form that cannot be printed.
     Operand(&'static str),
+    /// The check of the allocation refused the printed program: a fault of the optimiser.
+    Check(String),
 }
 
 impl std::fmt::Display for LowerError {
@@ -38,6 +41,7 @@ impl std::fmt::Display for LowerError {
             LowerError::Alloc(e) => write!(f, "register allocation: {e}"),
             LowerError::Addresses => f.write_str("not enough address registers"),
             LowerError::Operand(what) => f.write_str(what),
+            LowerError::Check(what) => write!(f, "wrong allocation: {what}"),
         }
     }
 }

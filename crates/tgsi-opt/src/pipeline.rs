@@ -61,6 +61,10 @@ pub fn optimize_with(
     } = state;
     let rounds = run.round;
     let pass_times = run.times;
+    // Where one allocation is wrong, no other is trusted.
+    let wrong = run.wrong.is_some();
+    let best = best.filter(|_| !wrong);
+    let fallback = run.wrong.or(fallback);
     let explanation = if options.explain {
         explanation(program, &rewriting.steps)
     } else {
@@ -241,6 +245,8 @@ struct Run<'a, 'o> {
     input: &'a Program,
     /// Outputs that the target wants written whole.
     whole_outputs: Vec<i32>,
+    /// The first allocation that its check refused.
+    wrong: Option<Fallback>,
 }
 
 impl<'a, 'o> Run<'a, 'o> {
@@ -264,6 +270,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 .collect(),
             input: program,
             whole_outputs: whole_outputs(program, options),
+            wrong: None,
         }
     }
 
@@ -453,6 +460,11 @@ impl<'a, 'o> Run<'a, 'o> {
                 match better {
                     Ok(Some(b)) => best = Some(b),
                     Ok(None) => {}
+                    Err(e @ LowerError::Check(_)) => {
+                        let fault = unverified("lower", e.to_string());
+                        self.wrong.get_or_insert_with(|| fault.clone());
+                        return Err(fault);
+                    }
                     Err(e) => failed = Some(unsupported("lower", e.to_string())),
                 }
             }
@@ -473,6 +485,9 @@ impl<'a, 'o> Run<'a, 'o> {
     /// Prints a program; it is a candidate if it costs less than `bound` and the target takes it.
     fn candidate(&self, low: &Lowering<'_>, bound: Cost) -> Result<Option<Candidate>, LowerError> {
         let program = low.print()?;
+        if self.options.check_regalloc {
+            low.check(&program)?;
+        }
         let counts = count_result(&program, self.input);
         let cost = Cost::of(&program, &counts, &self.options.target);
         if cost >= bound || !self.acceptable(&program) {
@@ -588,11 +603,7 @@ impl<'a, 'o> Run<'a, 'o> {
         }
         self.fuel = cx.fuel.get();
         if let Some(fault) = cx.faults.borrow().first() {
-            return Err(Fallback {
-                kind: FallbackKind::Unverified,
-                stage: "passes".to_owned(),
-                reason: fault.clone(),
-            });
+            return Err(unverified("passes", fault.clone()));
         }
         Ok(f)
     }
@@ -643,6 +654,14 @@ impl<'a, 'o> Run<'a, 'o> {
 fn unsupported(stage: &str, reason: String) -> Fallback {
     Fallback {
         kind: FallbackKind::Unsupported,
+        stage: stage.to_owned(),
+        reason,
+    }
+}
+
+fn unverified(stage: &str, reason: String) -> Fallback {
+    Fallback {
+        kind: FallbackKind::Unverified,
         stage: stage.to_owned(),
         reason,
     }
