@@ -53,6 +53,10 @@ impl std::error::Error for LowerError {}
 pub(crate) struct LowerOptions {
     /// Restarts of the allocator.
     pub(crate) restarts: u32,
+    /// Steps of its exact search.
+    pub(crate) exact: u32,
+    /// The most temporaries the target has.
+    pub(crate) limit: Option<u32>,
     /// Keep the customary use of address registers (0 index, 1 dimension, 2 resource).
     pub(crate) address_roles: bool,
     /// Keep precise and other values in different temporaries.
@@ -136,12 +140,22 @@ impl<'a> Draft<'a> {
         let problem = Problem::new(f, layout, p, &lines, options.separate_precise);
         let alloc = AllocOptions {
             restarts: options.restarts,
+            exact: options.exact,
+            limit: options.limit,
             useful: most.map(|m| m.saturating_add(array_temps(f))),
             separate_precise: options.separate_precise,
             seed: 1,
-            ..AllocOptions::default()
         };
-        match tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, &alloc) {
+        let place = |alloc| tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, alloc);
+        let placed = match place(&alloc) {
+            // A result that does not fit may still be better than the input.
+            Err(AllocError::OverLimit { .. }) => place(&AllocOptions {
+                limit: None,
+                ..alloc
+            }),
+            placed => placed,
+        };
+        match placed {
             Ok(assignment) => {
                 let seats = problem.seats;
                 Ok(Some(Lowering {
@@ -179,6 +193,11 @@ impl Lowering<'_> {
     /// No allocation of these instructions under the same options has fewer temporaries.
     pub(crate) fn temps_bound(&self) -> u32 {
         self.assignment.bound
+    }
+
+    /// A quarter of the most channels live at once, rounded up: a weaker bound.
+    pub(crate) fn temps_channel_bound(&self) -> u32 {
+        self.assignment.channel_bound
     }
 }
 

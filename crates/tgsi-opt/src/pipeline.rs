@@ -79,6 +79,7 @@ pub fn optimize_with(
             fallback,
             rounds,
             temps_bound: Some(b.temps_bound),
+            temps_channel_bound: Some(b.temps_channel_bound),
             instructions_bound: Some(b.instructions_bound),
             pass_times,
             rewriting,
@@ -105,6 +106,7 @@ impl Outcome {
             fallback: None,
             rounds: 0,
             temps_bound: None,
+            temps_channel_bound: None,
             instructions_bound: None,
             pass_times: Vec::new(),
             rewriting: Rewriting::default(),
@@ -216,6 +218,7 @@ struct Candidate {
     counts: Counts,
     cost: Cost,
     temps_bound: u32,
+    temps_channel_bound: u32,
     instructions_bound: u32,
     /// What rules did in this round.
     rewriting: Rewriting,
@@ -443,6 +446,8 @@ impl<'a, 'o> Run<'a, 'o> {
                 }
                 let lower_options = LowerOptions {
                     restarts: if self.level == Level::O3 { 4 } else { 0 },
+                    exact: 0,
+                    limit: self.options.target.limits.temps,
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                 };
@@ -498,6 +503,7 @@ impl<'a, 'o> Run<'a, 'o> {
             counts,
             cost,
             temps_bound: low.temps_bound(),
+            temps_channel_bound: low.temps_channel_bound(),
             instructions_bound: 0,
             rewriting: Rewriting::default(),
             origins: if self.options.explain {

@@ -46,8 +46,8 @@ const RESTARTS_OVER_LIMIT: u32 = 256;
 /// Steps of the exact search when the result misses the limit but the bound does not.
 const EXACT_OVER_LIMIT: u32 = 20_000;
 
-/// The fixed orders that help least are left out of problems with more registers
-/// times temporaries than this, where a run costs milliseconds.
+/// The fixed orders that help least, and the further restarts, are left out of problems with more
+/// registers times temporaries than this, where a run costs milliseconds.
 const ALL_ORDERS_UP_TO: usize = 300_000;
 
 /// Places every array and virtual register of `problem`.
@@ -94,17 +94,27 @@ fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocErro
     let mut steps = options.exact;
     if let Some(room) = room.filter(|&room| goal <= room && search.best > room) {
         search.goal = room;
-        search.restarts(RESTARTS_OVER_LIMIT);
+        if search.work() <= ALL_ORDERS_UP_TO {
+            search.restarts(RESTARTS_OVER_LIMIT);
+        }
         steps = steps.max(EXACT_OVER_LIMIT);
         if search.best > room {
             search.exact(room, &mut steps);
         }
     }
     if options.exact > 0 {
-        while search.best > goal.max(search.proven) && search.exact(search.best - 1, &mut steps) {}
+        let useful = options.useful.unwrap_or(u32::MAX);
+        let useful = useful.saturating_sub(prepared.array_temps);
+        while search.best > goal.max(search.proven)
+            && search.proven <= useful
+            && search.exact(useful.min(search.best - 1), &mut steps)
+        {}
     }
 
     let bound = prepared.array_temps.saturating_add(goal.max(search.proven));
+    if options.useful.is_some_and(|useful| bound > useful) {
+        return Err(AllocError::Useless { bound });
+    }
     let needed = prepared.array_temps.saturating_add(search.best);
     match options.limit {
         Some(limit) if needed > limit => Err(AllocError::OverLimit {
@@ -285,8 +295,7 @@ impl<'a> Search<'a> {
         self.attempt_by(Mode::AnyOrder, |i| {
             narrow(i) << 64 | start(i) << 32 | earliness(i)
         });
-        let work = self.prepared.items.len().saturating_mul(self.best as usize);
-        if work > ALL_ORDERS_UP_TO {
+        if self.work() > ALL_ORDERS_UP_TO {
             return;
         }
         let length = |item: &Item| item.end.saturating_sub(item.start);
@@ -302,6 +311,11 @@ impl<'a> Search<'a> {
             let shortness = u128::from(Point::MAX - length(i));
             shortness << 34 | narrow(i) << 32 | start(i)
         });
+    }
+
+    /// A measure of what a run costs.
+    fn work(&self) -> usize {
+        self.prepared.items.len().saturating_mul(self.best as usize)
     }
 
     /// Up to `count` runs in orders improved from failures.

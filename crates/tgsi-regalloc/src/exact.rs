@@ -338,11 +338,11 @@ impl Temp {
     fn ways(&self, item: &Item, shape: &Shape, by_channel: bool) -> Vec<[u8; 4]> {
         let masks = self.masks(item, shape);
         let width = usize::from(item.width);
-        let mut alike = [0, 1, 2, 3];
-        for chan in 1..4 {
+        // For each channel the first one that is busy in the same slots.
+        let alike = [0, 1, 2, 3].map(|chan: usize| {
             let same = |&c: &usize| self.channels[c] == self.channels[chan];
-            alike[chan] = (0..chan).find(same).unwrap_or(chan);
-        }
+            (0..chan).find(same).unwrap_or(chan)
+        });
         let mut ways: Vec<[u8; 4]> = Vec::new();
         let mut seen: Vec<[u16; 4]> = Vec::new();
         for way in 0..1u32 << (2 * width) {

@@ -154,3 +154,32 @@ fn steps_are_counted() {
     }
     println!("{open} of 600 not settled");
 }
+
+#[test]
+fn bounds_raised_above_what_is_useful_end_the_search() {
+    let mut rng = Rng(10);
+    let mut useless = 0;
+    for _ in 0..400 {
+        let problem = Program::random(&mut rng, 25, 6).problem();
+        let exact = Options {
+            exact: 100_000,
+            ..Options::default()
+        };
+        let least = allocate(&problem, &exact).expect("no limit").temps;
+        for useful in [least - 1, least, least + 1] {
+            let options = Options {
+                useful: Some(useful),
+                ..exact.clone()
+            };
+            match allocate(&problem, &options) {
+                Ok(result) => assert!(useful >= least && result.temps <= useful),
+                Err(error) => {
+                    assert_eq!(error, AllocError::Useless { bound: least });
+                    assert_eq!(useful, least - 1);
+                    useless += 1;
+                }
+            }
+        }
+    }
+    println!("{useless} of 400 bounds");
+}
