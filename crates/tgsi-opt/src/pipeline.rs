@@ -61,6 +61,10 @@ pub fn optimize_with(
     } = state;
     let rounds = run.round;
     let pass_times = run.times;
+    // Where one allocation is wrong, no other is trusted.
+    let wrong = run.wrong.is_some();
+    let best = best.filter(|_| !wrong);
+    let fallback = run.wrong.or(fallback);
     let explanation = if options.explain {
         explanation(program, &rewriting.steps)
     } else {
@@ -75,6 +79,7 @@ pub fn optimize_with(
             fallback,
             rounds,
             temps_bound: Some(b.temps_bound),
+            temps_channel_bound: Some(b.temps_channel_bound),
             instructions_bound: Some(b.instructions_bound),
             pass_times,
             rewriting,
@@ -101,6 +106,7 @@ impl Outcome {
             fallback: None,
             rounds: 0,
             temps_bound: None,
+            temps_channel_bound: None,
             instructions_bound: None,
             pass_times: Vec::new(),
             rewriting: Rewriting::default(),
@@ -212,6 +218,7 @@ struct Candidate {
     counts: Counts,
     cost: Cost,
     temps_bound: u32,
+    temps_channel_bound: u32,
     instructions_bound: u32,
     /// What rules did in this round.
     rewriting: Rewriting,
@@ -241,6 +248,8 @@ struct Run<'a, 'o> {
     input: &'a Program,
     /// Outputs that the target wants written whole.
     whole_outputs: Vec<i32>,
+    /// The first allocation that its check refused.
+    wrong: Option<Fallback>,
 }
 
 impl<'a, 'o> Run<'a, 'o> {
@@ -264,6 +273,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 .collect(),
             input: program,
             whole_outputs: whole_outputs(program, options),
+            wrong: None,
         }
     }
 
@@ -475,6 +485,8 @@ impl<'a, 'o> Run<'a, 'o> {
                 }
                 let lower_options = LowerOptions {
                     restarts: if self.level == Level::O3 { 4 } else { 0 },
+                    exact: 0,
+                    limit: self.options.target.limits.temps,
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                     part_fetches: false,
@@ -503,6 +515,11 @@ impl<'a, 'o> Run<'a, 'o> {
                     match better {
                         Ok(Some(b)) => best = Some(b),
                         Ok(None) => {}
+                        Err(e @ LowerError::Check(_)) => {
+                            let fault = unverified("lower", e.to_string());
+                            self.wrong.get_or_insert_with(|| fault.clone());
+                            return Err(fault);
+                        }
                         Err(e) => failed = Some(unsupported("lower", e.to_string())),
                     }
                     if clean {
@@ -528,6 +545,9 @@ impl<'a, 'o> Run<'a, 'o> {
     /// Prints a program; it is a candidate if it costs less than `bound` and the target takes it.
     fn candidate(&self, low: &Lowering<'_>, bound: Cost) -> Result<Option<Candidate>, LowerError> {
         let program = low.print()?;
+        if self.options.check_regalloc {
+            low.check(&program)?;
+        }
         let counts = count_result(&program, self.input);
         let cost = Cost::of(&program, &counts, &self.options.target);
         if cost >= bound || !self.acceptable(&program) {
@@ -538,6 +558,7 @@ impl<'a, 'o> Run<'a, 'o> {
             counts,
             cost,
             temps_bound: low.temps_bound(),
+            temps_channel_bound: low.temps_channel_bound(),
             instructions_bound: 0,
             rewriting: Rewriting::default(),
             origins: if self.options.explain {
@@ -643,11 +664,7 @@ impl<'a, 'o> Run<'a, 'o> {
         }
         self.fuel = cx.fuel.get();
         if let Some(fault) = cx.faults.borrow().first() {
-            return Err(Fallback {
-                kind: FallbackKind::Unverified,
-                stage: "passes".to_owned(),
-                reason: fault.clone(),
-            });
+            return Err(unverified("passes", fault.clone()));
         }
         Ok(f)
     }
@@ -715,6 +732,14 @@ const SLACKS: [Slack; 4] = [Slack::Level, Slack::Fewer, Slack::Fetches, Slack::N
 fn unsupported(stage: &str, reason: String) -> Fallback {
     Fallback {
         kind: FallbackKind::Unsupported,
+        stage: stage.to_owned(),
+        reason,
+    }
+}
+
+fn unverified(stage: &str, reason: String) -> Fallback {
+    Fallback {
+        kind: FallbackKind::Unverified,
         stage: stage.to_owned(),
         reason,
     }
