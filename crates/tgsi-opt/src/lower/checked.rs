@@ -697,6 +697,7 @@ mod tests {
                 let w = webs(&lir, &l, options);
                 settle_undefined(&mut lir, &w);
                 let options = PackOptions {
+                    level_limit: None,
                     whole_outputs: &[],
                     seed: 0,
                     reach: u32::MAX,
