@@ -212,6 +212,16 @@ pub fn passes() -> &'static [PassInfo] {
     &ALL
 }
 
+/// Steps of the exact search for fewer temporaries in one allocation. At -O2 they cost a tenth of the
+/// time and save 0.6 % of the temporaries.
+fn exact_steps(level: Level) -> u32 {
+    match level {
+        Level::O0 | Level::O1 => 0,
+        Level::O2 => 300,
+        Level::O3 => 3_000,
+    }
+}
+
 /// A result that was cheaper than what there was.
 struct Candidate {
     program: Program,
@@ -446,7 +456,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 }
                 let lower_options = LowerOptions {
                     restarts: if self.level == Level::O3 { 4 } else { 0 },
-                    exact: 0,
+                    exact: exact_steps(self.level),
                     limit: self.options.target.limits.temps,
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
