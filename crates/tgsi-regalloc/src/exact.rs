@@ -57,7 +57,7 @@ pub(crate) fn decide(prepared: &Prepared, separate: bool, temps: u32, steps: &mu
     let shapes: Vec<Shape> = items.map(|i| Shape::new(prepared, i)).collect();
     let peak = peak(prepared, &shapes);
     let mut hint = vec![NOWHERE; count as usize];
-    let mut reach = 1 + prepared.slots as u32 / 16;
+    let mut reach = 1 + prepared.slots as u32 / 4;
     loop {
         let (from, to) = (peak.saturating_sub(reach), peak.saturating_add(reach));
         let whole = from == 0 && to as usize >= prepared.slots;
