@@ -9,10 +9,12 @@ use crate::slots::Slots;
 use crate::target::Target;
 
 /// The cost of a program on a target. Smaller is better; the fields compare in their order:
-/// fits, instructions, temporaries, indirections, immediates, tokens. Slots and indirections come
+/// taken, fits, instructions, temporaries, indirections, immediates, tokens. Slots and indirections come
 /// before temporaries where the target limits them, and are 0 there where it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
+    /// How many kinds of operations the target does not take.
+    pub untaken: u32,
     /// How many limits of the target are exceeded.
     pub misfit: u32,
     /// Instructions, `END` left out.
@@ -42,6 +44,7 @@ impl Cost {
         let limited = limits.instructions.is_some() || limits.alu.is_some() || limits.tex.is_some();
         let slots = || Slots::of(target, program, counts).all;
         Cost {
+            untaken: target.not_taken(program).len() as u32,
             misfit: fit_report(target, program, counts).len() as u32,
             instructions: counts.instructions,
             limited_slots: if limited { slots() } else { 0 },
@@ -55,5 +58,10 @@ impl Cost {
             immediates: counts.immediates,
             tokens: counts.tokens,
         }
+    }
+
+    /// Whether the target takes and holds the program.
+    pub fn fits(&self) -> bool {
+        self.untaken == 0 && self.misfit == 0
     }
 }
