@@ -32,6 +32,7 @@ mod copy;
 mod trips;
 
 use std::cell::LazyCell;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi_ir::rewrite::walk;
@@ -59,10 +60,10 @@ const TIMES: u32 = 4;
 /// Writes out loops.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let now = LazyCell::new(|| {
-        let settled = registry::settled(func, &PassCx::default());
+        let settled = registry::settled(func, &trial(cx));
         instructions(settled.as_ref().unwrap_or(func))
     });
-    let found = search(func, &|| *now)?;
+    let found = search(func, cx, &|| *now)?;
     found.spend(cx).then_some(found.copy.function)
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn settle(func: &Function, cx: &PassCx) -> Option<Function> {
     for _ in 0..TIMES {
         let f = current.as_ref().unwrap_or(func);
         let now = LazyCell::new(|| known.unwrap_or_else(|| instructions(f)));
-        let Some(found) = search(f, &|| *now) else {
+        let Some(found) = search(f, cx, &|| *now) else {
             break;
         };
         if !found.spend(cx) {
@@ -89,6 +90,42 @@ pub(crate) fn settle(func: &Function, cx: &PassCx) -> Option<Function> {
             known = None;
             current = Some(registry::settled(&new, cx).unwrap_or(new));
         }
+    }
+    current
+}
+
+/// Settings under which a copy is cleaned.
+fn trial(cx: &PassCx) -> PassCx {
+    PassCx {
+        taken: Arc::clone(&cx.taken),
+        ..PassCx::default()
+    }
+}
+
+/// Writes out every loop whose number of iterations is constant, whatever it costs up to `most`
+/// instructions, for a target that has no loops.
+pub(crate) fn forced(func: &Function, cx: &PassCx, most: usize) -> Option<Function> {
+    let mut current: Option<Function> = None;
+    for _ in 0..TIMES {
+        let f = current.as_ref().unwrap_or(func);
+        let mut loops: Vec<&Loop> = Vec::new();
+        walk(f, &f.body, &mut |item| {
+            if let Item::Loop(l) = item {
+                loops.push(l);
+            }
+        });
+        let all: FxHashSet<RegionId> = loops.iter().map(|l| l.id).collect();
+        let varying: FxHashMap<RegionId, Varying> = loops
+            .iter()
+            .map(|l| (l.id, Varying::collect(f, l)))
+            .collect();
+        // An instruction has four lanes, and operands that are values of their own.
+        let room = most.saturating_mul(16);
+        let Some(copy) = copy::unrolled(f, &all, &varying, room) else {
+            break;
+        };
+        let settled = registry::settled(&copy.function, cx);
+        current = Some(settled.unwrap_or(copy.function));
     }
     current
 }
@@ -112,7 +149,7 @@ impl Found {
 }
 
 /// The first copy that comes to fewer instructions than `now`.
-fn search(func: &Function, now: &dyn Fn() -> u32) -> Option<Found> {
+fn search(func: &Function, cx: &PassCx, now: &dyn Fn() -> u32) -> Option<Found> {
     let mut loops: Vec<&Loop> = Vec::new();
     walk(func, &func.body, &mut |item| {
         if let Item::Loop(l) = item {
@@ -150,14 +187,14 @@ fn search(func: &Function, now: &dyn Fn() -> u32) -> Option<Found> {
     let mut room = func.values.len() * WORK + 1024;
     let mut tried: Vec<Vec<RegionId>> = Vec::new();
     for chosen in sets {
-        let Some(copy) = copy::unrolled(func, &chosen, &varying) else {
+        let Some(copy) = copy::unrolled(func, &chosen, &varying, copy::room(func)) else {
             continue;
         };
         if tried.contains(&copy.loops) || rough(&copy.function) > most {
             continue;
         }
         room = room.checked_sub(copy.function.values.len())?;
-        let trial = PassCx::default();
+        let trial = trial(cx);
         let settled = registry::settled(&copy.function, &trial);
         let settled = settled.unwrap_or_else(|| copy.function.clone());
         let instructions = instructions(&settled);
