@@ -103,6 +103,9 @@ pub(crate) struct OptimizeArgs {
     /// The consumer of the result; --list-targets names them
     #[arg(long, value_name = "NAME", default_value = "generic")]
     pub(crate) target: String,
+    /// Use nothing that the target's driver expands: the result is what the hardware runs
+    #[arg(long)]
+    pub(crate) expand: bool,
     /// How to print: mesa, virgl or legacy. Default: as the input was written
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,

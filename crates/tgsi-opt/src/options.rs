@@ -36,6 +36,9 @@ pub struct Options {
     pub profile: Profile,
     /// Tell which rules changed what each instruction computed, in [`crate::Outcome::explanation`].
     pub explain: bool,
+    /// Use nothing that the target's consumer expands itself, so that the result is what the hardware
+    /// runs.
+    pub expand: bool,
     /// A clock in nanoseconds, for [`crate::Outcome::pass_times`]. The default stands still at 0.
     pub now: fn() -> u64,
 }
@@ -51,6 +54,7 @@ impl Default for Options {
             disable: Vec::new(),
             profile: Profile::Auto,
             explain: false,
+            expand: false,
             now: || 0,
         }
     }
