@@ -40,15 +40,16 @@ mod flow;
 mod integers;
 mod ways;
 
+use rustc_hash::FxHashMap;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, PhiInputs, liveness, rebuild_from, rebuild_with, walk};
-use tgsi_ir::{Body, FUNCTION, Function, Item, MultiKind, VOp, Value, ix};
+use tgsi_ir::{Body, FUNCTION, Function, Item, MultiKind, RegionId, VOp, Value, ix};
 use tgsi_rules::Contract;
 use tgsi_target::Taken;
 
 use crate::const_fold::keep;
 use crate::{PassCx, registry, unroll};
-use expand::Expand;
+use expand::{Expand, Shadow};
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -129,39 +130,48 @@ fn has_regions(f: &Function) -> bool {
 
 /// The function with its operations expanded, and the contract of that.
 fn expanded(f: &Function, cx: &PassCx) -> (Function, Contract) {
-    let mut e = Expand::new(f, cx);
-    if !cx.taken.integers && has_regions(f) {
-        e.old_masks.extend(integers::mask_phis(f));
-    }
     let phis = PhiInputs::collect(f);
-    let mut new = rebuild_from(f, &Edits::default(), &phis, &mut |g, origin, node| {
-        e.rule(g, origin, node)
-    });
-    let contract = if has_regions(&new) {
-        let mut body = std::mem::take(&mut new.body);
-        std::mem::swap(&mut e.f, &mut new);
-        e.tests(&mut body);
-        std::mem::swap(&mut e.f, &mut new);
-        new.body = body;
-        e.contract
-    } else {
-        e.contract
-    };
-    (rebuild_with(&new, &Edits::default(), &mut keep), contract)
+    let mut shadowed = FxHashMap::default();
+    if !cx.taken.takes(Opcode::Ucmp) && has_regions(f) {
+        let masks = integers::mask_phis(f, &phis).into_iter();
+        shadowed.extend(masks.map(|p| (p, Shadow::Truth)));
+        let counters = unroll::counters(f).into_iter();
+        shadowed.extend(counters.map(|(p, low, high)| (p, Shadow::Number(low, high))));
+    }
+    loop {
+        let mut e = Expand::new(f, cx);
+        e.shadowed.clone_from(&shadowed);
+        let mut new = rebuild_from(f, &Edits::default(), &phis, &mut |g, origin, node| {
+            e.rule(g, origin, node)
+        });
+        if has_regions(&new) {
+            let mut body = std::mem::take(&mut new.body);
+            std::mem::swap(&mut e.f, &mut new);
+            e.edges(&mut body, &mut Vec::new());
+            std::mem::swap(&mut e.f, &mut new);
+            new.body = body;
+        }
+        if e.refused.is_empty() {
+            let new = rebuild_with(&new, &Edits::default(), &mut keep);
+            return (new, e.contract);
+        }
+        // An input is none that is known as a float.
+        for p in e.refused {
+            shadowed.remove(&p);
+        }
+    }
+}
+
+/// The phis that the edges to a region around feed.
+struct Around {
+    id: RegionId,
+    params: Vec<Value>,
+    results: Vec<Value>,
 }
 
 impl Expand<'_> {
-    /// Branches test floats where there are no integers, and edges hand on truth values as floats.
-    fn tests(&mut self, body: &mut Body) {
-        let mut results: Vec<(tgsi_ir::RegionId, Vec<Value>, Vec<Value>)> = Vec::new();
-        self.test_items(body, &mut results);
-    }
-
-    fn test_items(
-        &mut self,
-        body: &mut Body,
-        around: &mut Vec<(tgsi_ir::RegionId, Vec<Value>, Vec<Value>)>,
-    ) {
+    /// Branches test floats where there are no integers, and phis of floats get their inputs.
+    fn edges(&mut self, body: &mut Body, around: &mut Vec<Around>) {
         for item in &mut body.items {
             match item {
                 Item::If(i) => {
@@ -174,40 +184,53 @@ impl Expand<'_> {
                     for args in [&mut i.then_args, &mut i.else_args].into_iter().flatten() {
                         self.hand_on(&i.results, args);
                     }
-                    self.test_items(&mut i.then, around);
-                    self.test_items(&mut i.els, around);
+                    self.widen(&mut i.results);
+                    self.edges(&mut i.then, around);
+                    self.edges(&mut i.els, around);
                 }
                 Item::Loop(l) => {
                     self.hand_on(&l.params, &mut l.inits);
                     if let Some(back) = &mut l.back {
                         self.hand_on(&l.params, back);
                     }
-                    around.push((l.id, l.params.clone(), l.results.clone()));
-                    self.test_items(&mut l.body, around);
+                    around.push(Around {
+                        id: l.id,
+                        params: l.params.clone(),
+                        results: l.results.clone(),
+                    });
+                    self.edges(&mut l.body, around);
                     around.pop();
+                    self.widen(&mut l.params);
+                    self.widen(&mut l.results);
                 }
                 Item::Switch(s) => {
-                    around.push((s.id, Vec::new(), s.results.clone()));
+                    around.push(Around {
+                        id: s.id,
+                        params: Vec::new(),
+                        results: s.results.clone(),
+                    });
                     for c in &mut s.cases {
                         self.hand_on(&c.params, &mut c.entry);
                         if let Some(fall) = &mut c.fall {
                             self.hand_on(&c.params, fall);
                         }
-                        self.test_items(&mut c.body, around);
+                        self.edges(&mut c.body, around);
+                        self.widen(&mut c.params);
                     }
                     around.pop();
                     for args in [&mut s.end_args, &mut s.none_args].into_iter().flatten() {
                         self.hand_on(&s.results, args);
                     }
+                    self.widen(&mut s.results);
                 }
                 Item::Depart(id, args) if *id != FUNCTION => {
-                    let found = around.iter().rev().find(|r| r.0 == *id);
-                    let results = found.map(|r| r.2.clone()).unwrap_or_default();
+                    let found = around.iter().rev().find(|r| r.id == *id);
+                    let results = found.map(|r| r.results.clone()).unwrap_or_default();
                     self.hand_on(&results, args);
                 }
                 Item::Repeat(id, args) => {
-                    let found = around.iter().rev().find(|r| r.0 == *id);
-                    let params = found.map(|r| r.1.clone()).unwrap_or_default();
+                    let found = around.iter().rev().find(|r| r.id == *id);
+                    let params = found.map(|r| r.params.clone()).unwrap_or_default();
                     self.hand_on(&params, args);
                 }
                 Item::Effect(_) | Item::Depart(..) => {}
@@ -215,14 +238,27 @@ impl Expand<'_> {
         }
     }
 
-    /// Arguments of phis that hold truth values.
-    fn hand_on(&mut self, phis: &[Value], args: &mut [Value]) {
-        for (p, a) in phis.iter().zip(args) {
-            if self.masks.contains(p)
-                && let Some(t) = self.truth(*a)
-            {
-                *a = t;
+    /// Adds the phis of floats to the phis that they stand beside.
+    fn widen(&self, phis: &mut Vec<Value>) {
+        for k in 0..phis.len() {
+            phis.extend(self.shadows.get(&phis[k]).map(|s| s.0));
+        }
+    }
+
+    /// Adds the arguments of the phis of floats.
+    fn hand_on(&mut self, phis: &[Value], args: &mut Vec<Value>) {
+        for (k, p) in phis.iter().enumerate() {
+            let Some(&(_, shadow, old)) = self.shadows.get(p) else {
+                continue;
+            };
+            let float = match shadow {
+                Shadow::Truth => self.truth(args[k]),
+                Shadow::Number(..) => self.number(args[k]).map(|n| n.value),
+            };
+            if float.is_none() {
+                self.refused.push(old);
             }
+            args.push(float.unwrap_or(args[k]));
         }
     }
 }

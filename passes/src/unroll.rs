@@ -35,8 +35,9 @@ use std::cell::LazyCell;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tgsi::Opcode;
 use tgsi_ir::rewrite::walk;
-use tgsi_ir::{Body, Function, Item, Loop, Multi, MultiKind, RegionId};
+use tgsi_ir::{Body, Function, Item, Loop, Multi, MultiKind, RegionId, VOp, Value};
 use tgsi_pack::count::instructions;
 
 use crate::{PassCx, registry};
@@ -92,6 +93,41 @@ pub(crate) fn settle(func: &Function, cx: &PassCx) -> Option<Function> {
         }
     }
     current
+}
+
+/// The counters of loops whose number of iterations is constant, each with the least and the largest
+/// number that it holds.
+pub(crate) fn counters(func: &Function) -> Vec<(Value, i64, i64)> {
+    let mut found = Vec::new();
+    let mut trips = Trips::new(func);
+    walk(func, &func.body, &mut |item| {
+        let Item::Loop(l) = item else { return };
+        if !trips::may_count(func, l) || trips::repeats(&l.body.items, l.id) {
+            return;
+        }
+        let varies = Varying::collect(func, l);
+        let (Some(count), Some(back)) = (trips.of(l, &varies, &mut |v| func.as_imm(v)), &l.back)
+        else {
+            return;
+        };
+        for ((&p, &init), &next) in l.params.iter().zip(&l.inits).zip(back) {
+            let d = &func.values[next];
+            if d.op != VOp::Alu(Opcode::Uadd) {
+                continue;
+            }
+            let step = match d.args[..] {
+                [a, b] if a == p => func.as_imm(b),
+                [a, b] if b == p => func.as_imm(a),
+                _ => None,
+            };
+            if let (Some(first), Some(step)) = (func.as_imm(init), step) {
+                let first = i64::from(first as i32);
+                let last = first + i64::from(step as i32) * i64::from(count);
+                found.push((p, first.min(last), first.max(last)));
+            }
+        }
+    });
+    found
 }
 
 /// Settings under which a copy is cleaned.

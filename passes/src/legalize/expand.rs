@@ -1,6 +1,6 @@
 //! One rebuild that writes every operation the target does not take in operations that it takes.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::f32::consts::{FRAC_1_PI, PI};
 use tgsi::{Dst, File, Inst, Opcode, Register, Src, XYZW};
@@ -34,9 +34,24 @@ pub(super) struct Expand<'a> {
     pub truths: FxHashMap<Value, Option<Value>>,
     /// Selections by what they select: condition, then, else.
     pub selects: FxHashMap<Value, [Value; 3]>,
-    /// Phis of the old function all of whose inputs are truth values, and in the new one.
-    pub old_masks: FxHashSet<Value>,
-    pub masks: FxHashSet<Value>,
+    /// Phis of the old function that get a phi of floats beside them: truth values, and counters with
+    /// their bounds.
+    pub shadowed: FxHashMap<Value, Shadow>,
+    /// Phis of the new function with the one that stands beside each, and the one of the old function.
+    pub shadows: FxHashMap<Value, (Value, Shadow, Value)>,
+    /// Phis of the old function for which that did not work out.
+    pub refused: Vec<Value>,
+    /// Whether integers are parts of an address, and small for that.
+    pub address: bool,
+}
+
+/// What a phi of floats beside another one holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shadow {
+    /// A truth value.
+    Truth,
+    /// An integer between these.
+    Number(i64, i64),
 }
 
 /// A source that is read as words.
@@ -67,8 +82,10 @@ impl<'a> Expand<'a> {
             nested: 0,
             truths: FxHashMap::default(),
             selects: FxHashMap::default(),
-            old_masks: FxHashSet::default(),
-            masks: FxHashSet::default(),
+            shadowed: FxHashMap::default(),
+            shadows: FxHashMap::default(),
+            refused: Vec::new(),
+            address: false,
         }
     }
 
@@ -78,8 +95,9 @@ impl<'a> Expand<'a> {
         self.precise = node.precise;
         self.hint = node.hint;
         let v = self.node(node);
-        if self.old_masks.contains(&origin) {
-            self.masks.insert(v);
+        if let Some(&shadow) = self.shadowed.get(&origin) {
+            let beside = self.f.phi(self.hint);
+            self.shadows.insert(v, (beside, shadow, origin));
         }
         std::mem::swap(&mut self.f, g);
         v
@@ -101,11 +119,12 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// Whether the target has not got an operation of the new function.
+    /// Whether the target has not got an operation of the new function, or a float stands beside it.
     pub(super) fn is_foreign(&self, v: Value) -> bool {
         match self.f.values[v].op {
             VOp::Alu(op) => !self.taken.takes(op),
             VOp::INeg => !self.taken.integers,
+            VOp::Phi(_) => self.shadows.contains_key(&v),
             _ => false,
         }
     }
@@ -290,13 +309,24 @@ impl<'a> Expand<'a> {
         self.by(Opcode::Min, m, high)
     }
 
-    /// A dot product over more channels, which are 0.
+    /// A dot product over more channels, of which one side is 0. The zeros cost nothing if they stand
+    /// beside constants; the other side may be anything there.
     pub(super) fn padded(&mut self, op: Opcode, a: &[Value]) -> Value {
         let zero = self.num(0.0);
         let (n, m) = (a.len() / 2, if op == Opcode::Dp3 { 3 } else { 4 });
-        let side = |s: &[Value]| -> Args { (0..m).map(|k| *s.get(k).unwrap_or(&zero)).collect() };
-        let mut args = side(&a[..n]);
-        args.extend(side(&a[n..]));
+        let constant = |s: &[Value]| s.iter().all(|&v| self.f.as_imm(v).is_some());
+        let (first, second) = (constant(&a[..n]), constant(&a[n..]));
+        if !first && !second && self.taken.takes(Opcode::Mul) && self.taken.takes(Opcode::Mad) {
+            return super::ways::dot(self, a);
+        }
+        let side = |s: &[Value], rest: Value| -> Args {
+            (0..m).map(|k| *s.get(k).unwrap_or(&rest)).collect()
+        };
+        let mut args = side(&a[..n], if second { a[n - 1] } else { zero });
+        args.extend(side(&a[n..], if second { zero } else { a[2 * n - 1] }));
+        if !first && !second {
+            args[m + n..].fill(zero);
+        }
         self.op(op, &args)
     }
 
@@ -342,11 +372,8 @@ impl<'a> Expand<'a> {
             for (k, a) in node.args.iter_mut().enumerate() {
                 if is_address(k)
                     && (self.is_foreign(*a) || self.f.as_imm(*a).is_none())
-                    && !matches!(
-                        self.f.values[*a].op,
-                        VOp::Alu(Opcode::Arl | Opcode::Arr) | VOp::Phi(_)
-                    )
-                    && let Some(n) = self.number(*a)
+                    && !matches!(self.f.values[*a].op, VOp::Alu(Opcode::Arl | Opcode::Arr))
+                    && let Some(n) = self.index(*a)
                 {
                     *a = self.op(Opcode::Arl, &[n.value]);
                 }

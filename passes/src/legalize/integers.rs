@@ -5,11 +5,14 @@ use tgsi_ir::rewrite::{Node, PhiInputs};
 use tgsi_ir::{Function, VOp, Value, ix};
 use tgsi_rules::Contract;
 
-use super::expand::Expand;
+use super::expand::{Expand, Shadow};
 use crate::facts::{MINUS_ZERO, is_float_bool, never_minus_zero};
 
 /// Integers of a larger magnitude are not all floats.
 const EXACT: i64 = 1 << 24;
+
+/// What an index is computed from is less than this.
+const INDEX: i64 = 1 << 14;
 
 /// An integer as a float.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +23,7 @@ pub(super) struct Number {
 }
 
 /// The phis of a function that hold truth values whichever way they are reached.
-pub(super) fn mask_phis(f: &Function) -> Vec<Value> {
-    let phis = PhiInputs::collect(f);
+pub(super) fn mask_phis(f: &Function, phis: &PhiInputs) -> Vec<Value> {
     let mut mask = vec![true; f.values.len()];
     loop {
         let mut changed = false;
@@ -43,7 +45,8 @@ pub(super) fn mask_phis(f: &Function) -> Vec<Value> {
             }
         }
         if !changed {
-            return phis.order.into_iter().filter(|&p| mask[ix(p)]).collect();
+            let order = phis.order.iter().copied();
+            return order.filter(|&p| mask[ix(p)]).collect();
         }
     }
 }
@@ -243,7 +246,10 @@ impl Expand<'_> {
         let op = match d.op {
             VOp::Imm(0) => return Some(v),
             VOp::Imm(u32::MAX) => return Some(self.num(1.0)),
-            VOp::Phi(_) if self.masks.contains(&v) => return Some(v),
+            VOp::Phi(_) => match self.shadows.get(&v) {
+                Some(&(beside, Shadow::Truth, _)) => return Some(beside),
+                _ => return None,
+            },
             VOp::Alu(op) if !self.taken.takes(op) => op,
             _ => return None,
         };
@@ -314,6 +320,15 @@ impl Expand<'_> {
         })
     }
 
+    /// [`Expand::number`] of an address. No array of such hardware is as long as [`INDEX`], so that what
+    /// it is computed from is taken to be within that.
+    pub(super) fn index(&mut self, v: Value) -> Option<Number> {
+        self.address = true;
+        let n = self.number(v);
+        self.address = false;
+        n
+    }
+
     /// The float that equals an integer, where all of its operations are exact as floats.
     pub(super) fn number(&mut self, v: Value) -> Option<Number> {
         use Opcode::*;
@@ -337,6 +352,10 @@ impl Expand<'_> {
                 let n = self.number(d.args[0])?;
                 return Some(self.negated(n));
             }
+            VOp::Phi(_) => match self.shadows.get(&v) {
+                Some(&(value, Shadow::Number(low, high), _)) => return small(value, low, high),
+                _ => return None,
+            },
             VOp::Alu(op) if !self.taken.takes(op) => op,
             _ => return None,
         };
@@ -352,12 +371,12 @@ impl Expand<'_> {
                 // Zero from a negative fraction is -0.0 here.
                 self.contract = self.contract.and(Contract::NSZ);
                 let value = self.op(Trunc, &[d.args[0]]);
-                let low = if op == F2u { 0 } else { i64::from(i32::MIN) };
-                Some(Number {
-                    value,
-                    low,
-                    high: i64::from(u32::MAX),
-                })
+                let (low, high) = match op {
+                    _ if self.address => (0, INDEX),
+                    F2u => (0, i64::from(u32::MAX)),
+                    _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                };
+                Some(Number { value, low, high })
             }
             And => {
                 for (m, k) in [(0, 1), (1, 0)] {

@@ -82,9 +82,9 @@ pub(super) const WAYS: &[Way] = ways![
     Sub by Neg Add => EXACT, |b, a| b.minus(a[0], a[1]);
     Lrp by Neg Add Mad => EXACT, lrp;
     Dp2 by Mul Mad => EXACT, dot;
-    Dp2 by Dp3 => NSZ, |b, a| b.padded(Opcode::Dp3, a);
-    Dp2 by Dp4 => NSZ, |b, a| b.padded(Opcode::Dp4, a);
-    Dp3 by Dp4 => NSZ, |b, a| b.padded(Opcode::Dp4, a);
+    Dp2 by Dp3 => CHOICE, |b, a| b.padded(Opcode::Dp3, a);
+    Dp2 by Dp4 => CHOICE, |b, a| b.padded(Opcode::Dp4, a);
+    Dp3 by Dp4 => CHOICE, |b, a| b.padded(Opcode::Dp4, a);
     Dp3 by Dp2 Mad => EXACT, |b, a| b.longer(Opcode::Dp2, a);
     Dp3 by Mul Mad Mad => EXACT, dot;
     Dp4 by Dp3 Mad => EXACT, |b, a| b.longer(Opcode::Dp3, a);
@@ -284,7 +284,7 @@ fn whole_power(b: &mut Expand<'_>, x: Value, e: Value) -> Option<Value> {
 }
 
 /// A dot product, left to right.
-fn dot(b: &mut Expand<'_>, a: &[Value]) -> Value {
+pub(super) fn dot(b: &mut Expand<'_>, a: &[Value]) -> Value {
     let n = a.len() / 2;
     let mut sum = b.op(Opcode::Mul, &[a[0], a[n]]);
     for k in 1..n {
