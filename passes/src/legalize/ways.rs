@@ -121,7 +121,7 @@ pub(super) const WAYS: &[Way] = ways![
     Ex2 by Pow => Contract::AFN, |b, a| { let two = b.num(2.0); b.op(Opcode::Pow, &[two, a[0]]) };
     Ex2 by Exp => Contract::AFN, |b, a| b.channel_of(Opcode::Exp, a[0], 2);
     Lg2 by Log => APPROXIMATE, |b, a| b.channel_of(Opcode::Log, a[0], 2);
-    Rcc by Rcp Neg Max Min Max Min Cmp => EXACT, |b, a| {
+    Rcc by Rcp Neg Max Min Max Min Cmp => Contract::NNAN, |b, a| {
         const LOW: f32 = 5.42101e-20;
         const HIGH: f32 = 1.884467e+19;
         let r = b.op(Opcode::Rcp, &[a[0]]);
