@@ -1,5 +1,7 @@
 //! What to do, and to which end.
 
+use std::borrow::Cow;
+
 use tgsi_rules::Profile;
 use tgsi_target::Target;
 
@@ -41,6 +43,17 @@ pub struct Options {
     pub expand: bool,
     /// A clock in nanoseconds, for [`crate::Outcome::pass_times`]. The default stands still at 0.
     pub now: fn() -> u64,
+}
+
+impl Options {
+    /// What the result is for: the target, without what its consumer expands if that may not be used.
+    pub fn consumer(&self) -> Cow<'_, Target> {
+        if self.expand && !self.target.opcodes.expanded.is_empty() {
+            Cow::Owned(self.target.clone().without_expansions())
+        } else {
+            Cow::Borrowed(&self.target)
+        }
+    }
 }
 
 impl Default for Options {

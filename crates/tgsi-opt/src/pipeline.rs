@@ -1,5 +1,6 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tgsi::Program;
@@ -40,9 +41,9 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
-    if options.expand && !options.target.opcodes.expanded.is_empty() {
+    if let Cow::Owned(target) = options.consumer() {
         let options = Options {
-            target: options.target.clone().without_expansions(),
+            target,
             expand: false,
             ..options.clone()
         };

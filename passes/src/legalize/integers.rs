@@ -6,7 +6,7 @@ use tgsi_ir::{Function, VOp, Value, ix};
 use tgsi_rules::Contract;
 
 use super::expand::{Expand, Shadow};
-use crate::facts::{MINUS_ZERO, is_float_bool, never_minus_zero};
+use crate::facts::{MINUS_ZERO, ONE, is_float_bool, never_minus_zero, never_negative};
 
 /// Integers of a larger magnitude are not all floats.
 const EXACT: i64 = 1 << 24;
@@ -116,6 +116,9 @@ impl Expand<'_> {
         use Opcode::*;
         if a == b {
             return Some(a);
+        }
+        if self.f.as_imm(a) == Some(ONE) && self.f.as_imm(b) == Some(0) {
+            return self.test(c);
         }
         let d = self.f.values[c].clone();
         if let VOp::Alu(op) = d.op {
@@ -323,6 +326,15 @@ impl Expand<'_> {
     /// [`Expand::number`] of an address. No array of such hardware is as long as [`INDEX`], so that what
     /// it is computed from is taken to be within that.
     pub(super) fn index(&mut self, v: Value) -> Option<Number> {
+        let d = &self.f.values[v];
+        if matches!(d.op, VOp::Alu(Opcode::F2i | Opcode::F2u)) {
+            // A load of an address register rounds down itself.
+            return Some(Number {
+                value: d.args[0],
+                low: 0,
+                high: INDEX,
+            });
+        }
         self.address = true;
         let n = self.number(v);
         self.address = false;
@@ -370,7 +382,8 @@ impl Expand<'_> {
             F2i | F2u => {
                 // Zero from a negative fraction is -0.0 here.
                 self.contract = self.contract.and(Contract::NSZ);
-                let value = self.op(Trunc, &[d.args[0]]);
+                let whole = self.address || op == F2u || never_negative(&self.f, d.args[0]);
+                let value = self.op(if whole { Flr } else { Trunc }, &[d.args[0]]);
                 let (low, high) = match op {
                     _ if self.address => (0, INDEX),
                     F2u => (0, i64::from(u32::MAX)),
