@@ -12,6 +12,7 @@
 
 mod case;
 mod corpus;
+mod indirections;
 mod oracle;
 mod shared;
 mod text;
@@ -27,6 +28,7 @@ fn main() {
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(case::trials());
     trials.extend(corpus::trials());
+    trials.extend(indirections::trials());
     trials.extend(shared::trials());
     trials.extend(tidy::trials());
     libtest_mimic::run(&args, trials).exit();

@@ -18,11 +18,14 @@ const DESCRIBED: usize = 5;
 
 const TARGETS: [&str; 2] = ["generic", "virgl"];
 
+/// The folder of the larger corpus, if there is one.
+pub(crate) fn corpus() -> Option<PathBuf> {
+    let shared = env::var_os("TGSI_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+    Some(shared.join("corpus")).filter(|c| c.is_dir())
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
-    let corpus = env::var_os("TGSI_SHARED")
-        .map_or_else(|| root().join("../shared"), PathBuf::from)
-        .join("corpus");
-    let Ok(entries) = fs::read_dir(&corpus) else {
+    let Some(entries) = corpus().and_then(|c| fs::read_dir(c).ok()) else {
         eprintln!("shared/*: skipped: no shared data");
         return Vec::new();
     };

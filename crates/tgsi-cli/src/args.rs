@@ -17,6 +17,7 @@ Examples:
   tgsi-opt --explain in.tgsi                which rewrite rules changed what each instruction computes
   tgsi-opt rules --domain dot               the rewrite rules
   tgsi-opt check in.tgsi                    diagnostics only
+  tgsi-opt fit in.tgsi                      which targets it fits, as it is and optimised
   tgsi-opt run in.tgsi --set 'IN[0] 1.0 2.0 0 1'
   tgsi-opt diff before.tgsi after.tgsi      counts side by side, and whether they compute the same
   tgsi-opt completions bash > /etc/bash_completion.d/tgsi-opt
@@ -100,12 +101,15 @@ pub(crate) struct OptimizeArgs {
     /// What rewriting may do with floats: auto, strict, glsl, arb, d3d9 or fast
     #[arg(long, value_name = "PROFILE", default_value = "auto")]
     pub(crate) fp: String,
-    /// The consumer of the result; --list-targets names them
-    #[arg(long, value_name = "NAME", default_value = "generic")]
+    /// The consumer of the result: one that --list-targets names, or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "generic")]
     pub(crate) target: String,
     /// Use nothing that the target's driver expands: the result is what the hardware runs
     #[arg(long)]
     pub(crate) expand: bool,
+    /// Set a limit of the target: temps=16, MaxTexIndirections=4 (may be repeated)
+    #[arg(long, value_name = "NAME=N")]
+    pub(crate) limit: Vec<String>,
     /// How to print: mesa, virgl or legacy. Default: as the input was written
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
@@ -133,7 +137,7 @@ pub(crate) struct OptimizeArgs {
     /// List the passes
     #[arg(long)]
     pub(crate) list_passes: bool,
-    /// List the targets
+    /// List the targets with their limits
     #[arg(long)]
     pub(crate) list_targets: bool,
     /// Stop after this many rewrites
@@ -170,6 +174,8 @@ pub(crate) enum StatsForm {
 pub(crate) enum Command {
     /// Report what is wrong with programs, and change nothing
     Check(CheckArgs),
+    /// Tell which targets programs fit, as they are and optimised
+    Fit(FitArgs),
     /// Run a program in the reference interpreter
     Run(RunArgs),
     /// Count what programs hold
@@ -209,9 +215,39 @@ pub(crate) struct CheckArgs {
     /// Files, folders, or - for standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Also report the limits of this target that are exceeded
-    #[arg(long, value_name = "NAME")]
+    /// Also report why programs do not fit this target
+    #[arg(long, value_name = "NAME|FILE.toml")]
     pub(crate) target: Option<String>,
+    /// Set a limit of the target: temps=16, MaxTexIndirections=4 (may be repeated)
+    #[arg(long, value_name = "NAME=N")]
+    pub(crate) limit: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// Files, folders, or - for standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Targets by name or file; all are the built-in ones
+    #[arg(
+        long,
+        value_name = "all|NAME|FILE.toml",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub(crate) target: Vec<String>,
+    /// Set a limit of every target: temps=16, MaxTexIndirections=4 (may be repeated)
+    #[arg(long, value_name = "NAME=N")]
+    pub(crate) limit: Vec<String>,
+    /// Levels of optimisation, a column each (may be repeated)
+    #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = ["0", "1", "2", "3"])]
+    pub(crate) level: Vec<String>,
+    /// One JSON object a program and target
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Programs worked on at once. Default: one a core
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
 }
 
 #[derive(Debug, Args)]
@@ -269,7 +305,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "A", default_value_t = 0.0)]
     pub(crate) absolute: f32,
     /// Also report what the second introduces that this target does not take
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME|FILE.toml")]
     pub(crate) target: Option<String>,
     /// Programs worked on at once. Default: one a core
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -1,21 +1,26 @@
 //! `tgsi-opt check` and `tgsi-opt stats`.
 
 use tgsi::{Diagnostic, Program, Severity};
-use tgsi_target::{count, fit_report};
+use tgsi_target::{Target, count};
 
 use crate::args::{CheckArgs, StatsArgs, StatsForm};
 use crate::exit::Exit;
 use crate::files::{self, Input};
-use crate::optimize::find_target;
 use crate::report::Reporter;
 use crate::stats;
+use crate::targets;
 
 /// Reads and parses a program. The error is the message to show.
 pub(crate) fn load(input: &Input, reporter: &Reporter) -> Result<Program, String> {
     let text = input
         .read()
         .map_err(|error| reporter.file_error(&input.path, &error))?;
-    let (program, diagnostics) = tgsi::parse(&text);
+    parse(input, &text, reporter)
+}
+
+/// Parses a program. The error is the message to show.
+pub(crate) fn parse(input: &Input, text: &str, reporter: &Reporter) -> Result<Program, String> {
+    let (program, diagnostics) = tgsi::parse(text);
     // Only what stops the program is of interest to a command that is after something else.
     let errors: Vec<Diagnostic> = diagnostics
         .into_iter()
@@ -24,7 +29,7 @@ pub(crate) fn load(input: &Input, reporter: &Reporter) -> Result<Program, String
     if errors.is_empty() {
         Ok(program)
     } else {
-        Err(reporter.diagnostics(&input.shown(), &text, &errors))
+        Err(reporter.diagnostics(&input.shown(), text, &errors))
     }
 }
 
@@ -32,9 +37,18 @@ fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.severity == Severity::Error)
 }
 
+/// The target to check against, if one is named or a limit is given.
+fn target(args: &CheckArgs) -> Result<Option<Target>, String> {
+    match &args.target {
+        Some(name) => targets::find(name, &args.limit).map(Some),
+        None if args.limit.is_empty() => Ok(None),
+        None => targets::find("generic", &args.limit).map(Some),
+    }
+}
+
 /// Runs `check`.
 pub(crate) fn run(args: &CheckArgs, reporter: &Reporter) -> Exit {
-    let target = match args.target.as_deref().map(find_target).transpose() {
+    let target = match target(args) {
         Ok(target) => target,
         Err(message) => {
             files::eprint(&reporter.error("", &message));
@@ -69,9 +83,8 @@ pub(crate) fn run(args: &CheckArgs, reporter: &Reporter) -> Exit {
             exit = exit.and(Exit::Invalid);
             continue;
         }
-        if let Some(target) = target {
-            for excess in fit_report(target, &program, &count(&program)) {
-                let message = format!("does not fit {}: {excess}", target.name);
+        if let Some(target) = &target {
+            for message in targets::misfits(target, &program, &count(&program)) {
                 files::eprint(&reporter.error(&name, &message));
                 exit = exit.and(Exit::Misfit);
             }

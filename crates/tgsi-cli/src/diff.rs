@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 
 use tgsi::Program;
 use tgsi_interp::equiv::{self, EquivOptions, EquivReport, Tolerance};
-use tgsi_target::{Counts, Target, count, fit_report, virgl_introduces};
+use tgsi_target::{Counts, Target, count, virgl_introduces};
 
 use crate::args::DiffArgs;
 use crate::check;
 use crate::exit::Exit;
 use crate::files::{self, Input};
-use crate::optimize::{find_target, in_parallel};
+use crate::optimize::in_parallel;
 use crate::report::Reporter;
 use crate::stats::{self, Totals};
+use crate::targets;
 
 /// Runs `diff`.
 pub(crate) fn run(args: &DiffArgs, reporter: &Reporter) -> Exit {
-    let target = match args.target.as_deref().map(find_target).transpose() {
+    let find = |name| targets::find(name, &[]);
+    let target = match args.target.as_deref().map(find).transpose() {
         Ok(target) => target,
         Err(message) => {
             files::eprint(&reporter.error("", &message));
@@ -25,8 +27,8 @@ pub(crate) fn run(args: &DiffArgs, reporter: &Reporter) -> Exit {
         }
     };
     match (args.before.is_dir(), args.after.is_dir()) {
-        (true, true) => folders(args, target, reporter),
-        (false, false) => programs(args, target, reporter),
+        (true, true) => folders(args, target.as_ref(), reporter),
+        (false, false) => programs(args, target.as_ref(), reporter),
         _ => {
             files::eprint(&reporter.error("", "a folder cannot be compared with a file"));
             Exit::Usage
@@ -89,12 +91,7 @@ fn compare(
         if target.virgl {
             objections = virgl_introduces(before, after);
         }
-        let excess = fit_report(target, after, &counts);
-        objections.extend(
-            excess
-                .iter()
-                .map(|e| format!("does not fit {}: {e}", target.name)),
-        );
+        objections.extend(targets::misfits(target, after, &counts));
     }
     Comparison {
         before: count(before),

@@ -8,11 +8,13 @@ mod diff;
 mod exit;
 mod explain;
 mod files;
+mod fit;
 mod interpret;
 mod optimize;
 mod report;
 mod rules;
 mod stats;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
     let exit = match &cli.command {
         None => optimize::run(&cli.optimize, &reporter),
         Some(Command::Check(args)) => check::run(args, &reporter),
+        Some(Command::Fit(args)) => fit::run(args, &reporter),
         Some(Command::Stats(args)) => check::run_stats(args, &reporter),
         Some(Command::Run(args)) => interpret::run(args, &reporter),
         Some(Command::Diff(args)) => diff::run(args, &reporter),

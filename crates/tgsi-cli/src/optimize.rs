@@ -15,7 +15,6 @@ use tgsi_opt::{
     Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, Profile,
     TextOutcome,
 };
-use tgsi_target::{Target, fit_report};
 
 use crate::args::{Emit, OptimizeArgs, StatsForm};
 use crate::exit::Exit;
@@ -23,6 +22,7 @@ use crate::explain;
 use crate::files::{self, Destination, Input};
 use crate::report::Reporter;
 use crate::stats::{self, Totals};
+use crate::targets;
 
 /// Runs the command.
 pub(crate) fn run(args: &OptimizeArgs, reporter: &Reporter) -> Exit {
@@ -83,22 +83,9 @@ fn lists(args: &OptimizeArgs) -> String {
         }
     }
     if args.list_targets {
-        for target in Target::all() {
-            let _ = writeln!(out, "{:<16} {}", target.name, target.summary);
-        }
+        out.push_str(&targets::list());
     }
     out
-}
-
-/// The target of a name, or a sentence that names all.
-pub(crate) fn find_target(name: &str) -> Result<&'static Target, String> {
-    Target::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Target::names().collect();
-        format!(
-            "unknown target '{name}'; the targets are {}",
-            names.join(", ")
-        )
-    })
 }
 
 fn find_dialect(name: &str) -> Result<Dialect, String> {
@@ -271,7 +258,7 @@ impl Job {
         let level = find_level(&args.level);
         let options = Options {
             level,
-            target: find_target(&args.target)?.clone(),
+            target: targets::find(&args.target, &args.limit)?,
             passes,
             fuel: args.fuel,
             verify_each: args.verify_each,
@@ -603,8 +590,7 @@ impl Batch<'_> {
             messages.push_str(&self.reporter.warning(name, why));
         }
         let target = &self.job.options.target;
-        for excess in fit_report(target, &outcome.program, &outcome.after) {
-            let message = format!("does not fit {}: {excess}", target.name);
+        for message in targets::misfits(target, &outcome.program, &outcome.after) {
             messages.push_str(&self.reporter.error(name, &message));
             exit = exit.and(Exit::Misfit);
         }

@@ -792,3 +792,274 @@ fn graphs_are_written_to_a_file() {
     );
     assert!(!folder.path("g.dot").exists());
 }
+
+/// Three fetches that depend on each other, and a division.
+const CHAIN: &str = "\
+FRAG
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL SAMP[0]
+DCL TEMP[0..2]
+  0: TEX TEMP[0], IN[0], SAMP[0], 2D
+  1: TEX TEMP[1], TEMP[0], SAMP[0], 2D
+  2: TEX TEMP[2], TEMP[1], SAMP[0], 2D
+  3: MOV OUT[0], TEMP[2]
+  4: END
+";
+
+#[test]
+fn limits_of_targets() {
+    let f = Folder::new();
+    f.file("chain.tgsi", CHAIN);
+    check(
+        &run(&f, &["check", "--target", "r300-fs", "chain.tgsi"]),
+        0,
+        &[],
+        &[],
+    );
+    let wanted = "does not fit r300-fs: needs 3 texture indirections, the target has 2 (fetches 0, 1, 2 depend on each other, at 2: TEX";
+    for limit in [
+        "indirections=2",
+        "MaxTexIndirections=2",
+        "maxtexindirections = 2",
+    ] {
+        let args = [
+            "check",
+            "--target",
+            "r300-fs",
+            "--limit",
+            limit,
+            "chain.tgsi",
+        ];
+        check(&run(&f, &args), 3, &[], &[wanted]);
+    }
+    let args = [
+        "--target",
+        "r300-fs",
+        "--limit",
+        "indirections=2",
+        "--limit=temps=0",
+        "chain.tgsi",
+    ];
+    check(
+        &run(&f, &args),
+        3,
+        &["TEX"],
+        &[
+            "needs 3 texture indirections",
+            "temporaries, the target has 0 (most are live",
+        ],
+    );
+    // Without a target the limits are those of the default one.
+    check(
+        &run(&f, &["check", "--limit", "inputs=0", "chain.tgsi"]),
+        3,
+        &[],
+        &["does not fit generic: needs 1 inputs, the target has 0"],
+    );
+    for (limit, wanted) in [
+        (
+            "depht=3",
+            "unknown limit 'depht'; the limits are instructions, alu, tex,",
+        ),
+        ("temps", "'temps' is no limit; it is written NAME=N"),
+        ("temps=many", "'many' is no number for the limit 'temps'"),
+    ] {
+        for command in ["check", "fit"] {
+            let args = [
+                command,
+                "--target",
+                "generic",
+                "--limit",
+                limit,
+                "chain.tgsi",
+            ];
+            check(&run(&f, &args), 2, &[], &[wanted]);
+        }
+        check(
+            &run(&f, &["--limit", limit, "chain.tgsi"]),
+            2,
+            &[],
+            &[wanted],
+        );
+    }
+}
+
+#[test]
+fn targets_from_files() {
+    let f = Folder::new();
+    f.file("chain.tgsi", CHAIN);
+    let good = "name = \"mine\"\nsummary = \"a target of mine\"\nstages = [\"FRAG\"]\n[limits]\ntex = 2\n[opcodes]\nnative = [\"MOV\", \"TEX\"]\n";
+    f.file("mine.toml", good);
+    f.file("no-ending", good);
+    for file in ["mine.toml", "no-ending"] {
+        let wanted = "does not fit mine: needs 3 texture instructions, the target has 2";
+        check(
+            &run(&f, &["check", "--target", file, "chain.tgsi"]),
+            3,
+            &[],
+            &[wanted],
+        );
+        check(
+            &run(&f, &["--target", file, "chain.tgsi"]),
+            3,
+            &["TEX"],
+            &[wanted],
+        );
+        check(
+            &run(&f, &["diff", "--target", file, "chain.tgsi", "chain.tgsi"]),
+            3,
+            &[wanted],
+            &[],
+        );
+    }
+    f.file(
+        "bad.toml",
+        "name = \"bad\"\nsummary = \"\"\n[limits]\ntemp = 3\n",
+    );
+    f.file(
+        "op.toml",
+        "name = \"bad\"\nsummary = \"\"\n[opcodes]\nnative = [\"FROB\"]\n",
+    );
+    for (file, wanted) in [
+        ("bad.toml", "unknown field `temp`"),
+        ("op.toml", "op.toml: unknown opcode 'FROB'"),
+        ("none.toml", "cannot read none.toml"),
+        (
+            "none",
+            "unknown target 'none'; the targets are generic, virgl, ",
+        ),
+    ] {
+        check(
+            &run(&f, &["--target", file, "chain.tgsi"]),
+            2,
+            &[],
+            &[wanted],
+        );
+        check(
+            &run(&f, &["check", "--target", file, "chain.tgsi"]),
+            2,
+            &[],
+            &[wanted],
+        );
+        check(
+            &run(&f, &["fit", "--target", file, "chain.tgsi"]),
+            2,
+            &[],
+            &[wanted],
+        );
+    }
+    check(
+        &run(&f, &["--list-targets"]),
+        0,
+        &[
+            "r300-fs ",
+            "instructions 96, alu 64, tex 32, indirections 4, temps 32, inputs 10, constants 32",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn fitting_one_program() {
+    let f = Folder::new();
+    f.file("chain.tgsi", CHAIN);
+    let output = run(&f, &["fit", "chain.tgsi"]);
+    check(&output, 0, &["chain.tgsi (FRAG)\n"], &[]);
+    let out = text(&output.stdout);
+    let line = |name: &str| -> Vec<&str> {
+        let of = out
+            .lines()
+            .find(|l| l.trim_start().starts_with(&format!("{name} ")));
+        of.unwrap_or_default().split_whitespace().collect()
+    };
+    assert_eq!(line("target"), ["target", "as", "it", "is", "-O2", "worst"]);
+    assert_eq!(line("r300-fs"), ["r300-fs", "yes", "yes"]);
+    assert_eq!(line("ps_2_0"), ["ps_2_0", "yes", "yes"]);
+    assert_eq!(
+        line("r200-fs").join(" "),
+        "r200-fs no no needs 3 texture indirections, the target has 2"
+    );
+    // Other stages are left out.
+    assert!(line("r300-vs").is_empty() && !line("generic").is_empty());
+
+    let args = [
+        "fit",
+        "--json",
+        "-O1",
+        "-O2",
+        "--target=r200-fs,r300-vs,generic",
+        "chain.tgsi",
+    ];
+    let output = run(&f, &args);
+    check(&output, 0, &[], &[]);
+    let values: Vec<serde_json::Value> = text(&output.stdout)
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect();
+    let targets: Vec<&str> = values.iter().filter_map(|v| v["target"].as_str()).collect();
+    assert_eq!(targets, ["r200-fs", "generic"]);
+    let r200 = &values[0];
+    assert_eq!(
+        (&r200["file"], &r200["stage"]),
+        (&"chain.tgsi".into(), &"FRAG".into())
+    );
+    assert_eq!(r200["before"]["fits"], false);
+    let excess = &r200["after"]["O1"]["excess"][0];
+    assert_eq!(
+        (&excess["limit"], &excess["needs"], &excess["has"]),
+        (&"indirections".into(), &3.into(), &2.into())
+    );
+    assert_eq!(excess["instruction"], 2);
+    assert_eq!(values[1]["after"]["O2"]["fits"], true);
+}
+
+#[test]
+fn fitting_several_programs() {
+    let f = Folder::new();
+    f.file("in/chain.tgsi", CHAIN);
+    f.file(
+        "in/divided.tgsi",
+        &CHAIN.replace("3: MOV OUT[0], TEMP[2]", "3: DIV OUT[0], TEMP[2], IN[0]"),
+    );
+    f.file("in/copied.tgsi", PROGRAM);
+    let output = run(&f, &["fit", "in"]);
+    let wanted = "r300-fs   3         2         2    DIV 1\n";
+    check(
+        &output,
+        0,
+        &["target    programs  as it is  -O2", wanted],
+        &[],
+    );
+    assert!(!text(&output.stdout).contains("r300-vs"));
+    let output = run(
+        &f,
+        &[
+            "fit",
+            "--target=r300-fs",
+            "--limit",
+            "temps=0",
+            "-O0",
+            "-O2",
+            "in",
+        ],
+    );
+    check(
+        &output,
+        0,
+        &[
+            // The copy goes without the temporary.
+            "in/copied.tgsi   no        no   yes\n",
+            "uses DIV, which the target does not have (and 1 more)",
+            "r300-fs  3",
+        ],
+        &[],
+    );
+    f.file("in/broken.tgsi", BROKEN);
+    check(
+        &run(&f, &["fit", "in"]),
+        1,
+        &["r300-fs   3"],
+        &["broken.tgsi:3"],
+    );
+}

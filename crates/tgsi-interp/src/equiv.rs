@@ -417,6 +417,7 @@ impl Compared<'_> {
                 let near = |x: f64, y: f64| close(x, y, f64::from(rel), f64::from(abs));
                 match (double(a, c), double(b, c)) {
                     (Some(x), Some(y)) => near(x, y),
+                    _ if is_zero(x) && is_zero(y) => near(0.0, -0.0),
                     _ if is_float(x) && is_float(y) => {
                         let value = |w: Word| f64::from(f32::from_bits(w.bits));
                         near(value(x), value(y))
@@ -432,6 +433,11 @@ impl Compared<'_> {
 /// seldom have.
 fn is_float(w: Word) -> bool {
     w.float || (0x2000_0000..0x6000_0000).contains(&(w.bits & 0x7fff_ffff))
+}
+
+/// Whether a word is a zero of either sign.
+fn is_zero(w: Word) -> bool {
+    w.bits & 0x7fff_ffff == 0
 }
 
 /// The words of the pair that channel `c` belongs to.

@@ -12,6 +12,7 @@ use tgsi_ir::{Function, RegRef};
 use tgsi_pack::pack::{PackId, Packing};
 use tgsi_regalloc::{AllocError, Assignment, Options as AllocOptions};
 
+mod fetches;
 mod header;
 mod imms;
 mod insts;
@@ -53,6 +54,8 @@ pub(crate) struct LowerOptions {
     pub(crate) address_roles: bool,
     /// Keep precise and other values in different temporaries.
     pub(crate) separate_precise: bool,
+    /// Keep fetches that stand together out of the registers of each other's coordinates.
+    pub(crate) part_fetches: bool,
 }
 
 /// Address registers of a program: as many as it declares, at least one.
@@ -129,7 +132,10 @@ impl<'a> Draft<'a> {
             options,
             lines,
         } = self;
-        let problem = Problem::new(f, layout, p, &lines, options.separate_precise);
+        let mut problem = Problem::new(f, layout, p, &lines, options.separate_precise);
+        if options.part_fetches {
+            problem.part_fetches(&lines);
+        }
         let alloc = AllocOptions {
             restarts: options.restarts,
             useful: most.map(|m| m.saturating_add(array_temps(f))),

@@ -10,7 +10,7 @@ use tgsi_pack::bound::lower_bound;
 use tgsi_pack::count::least_instructions;
 use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
-use tgsi_pack::sched::{Scheduler, Strategy};
+use tgsi_pack::sched::{Scheduler, Slack, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::cx::Rewriting;
 use tgsi_passes::legalize::{legalized, not_taken};
@@ -393,11 +393,18 @@ impl<'a, 'o> Run<'a, 'o> {
         self.tell("lift", true, 0, &f);
         // An integer operand holds a `-` only where the source has that too: not all consumers know it.
         let negates = f.values.iter().any(|(_, d)| d.op == tgsi_ir::VOp::INeg);
+        // Identities sometimes part lanes that the source computed by one instruction.
+        let plain = self.looks_at_source().then(|| f.clone());
         f = self.clean(f)?;
         let (f, forced) = self.legal(f);
         let mut best: Option<Candidate> = None;
         let mut failed = None;
-        for (f, mut rewriting) in self.variants(f) {
+        let mut variants = self.variants(f);
+        if let Some(f) = plain {
+            let copied = tgsi_passes::run_pass("copy-prop", &f, &self.cx());
+            variants.push((copied.unwrap_or(f), Rewriting::default()));
+        }
+        for (f, mut rewriting) in variants {
             // Rules make nothing that is not taken, but cleaning may have.
             let (f, more) = self.legal(f);
             rewriting.contract = rewriting.contract.and(forced).and(more);
@@ -417,6 +424,13 @@ impl<'a, 'o> Run<'a, 'o> {
             (None, Some(e)) => Err(e),
             (best, _) => Ok(best),
         }
+    }
+
+    /// Whether the function as the source has it is tried too: for its price, where programs are few or
+    /// limits are near.
+    fn looks_at_source(&self) -> bool {
+        let limited = self.options.target.limits.indirections.is_some();
+        self.rewrites() && (self.level == Level::O3 || limited && self.level == Level::O2)
     }
 
     /// A function as a program: the best one below `bar`, if there is one.
@@ -449,8 +463,32 @@ impl<'a, 'o> Run<'a, 'o> {
             }
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
-            for &strategy in self.strategies() {
-                let order = self.timed("schedule", |_| scheduler.schedule(strategy));
+            let limit = options.level_limit;
+            let least = limit.map(|most| p.levels(most).highest);
+            let plain = self.strategies().iter().map(|&s| Order::Plain(s));
+            let by_levels = limit.zip(least).into_iter().flat_map(|(limit, least)| {
+                (least..=limit.max(least)).flat_map(|n| SLACKS.map(|s| Order::Levels(s, n)))
+            });
+            let all: Vec<Order> = plain.chain(by_levels).collect();
+            for strategy in all {
+                if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
+                    // More nodes than must be are for programs that need many temporaries.
+                    let within = b.cost.limited_indirections <= limit.unwrap_or(0) + 1;
+                    if most > least && b.cost.misfit == 0 && within {
+                        break;
+                    }
+                }
+                let order = self.timed("schedule", |_| match strategy {
+                    Order::Plain(strategy) => scheduler.schedule(strategy),
+                    Order::Levels(slack, most) => {
+                        let levels = if Some(most) == least {
+                            p.levels(most)
+                        } else {
+                            p.spread_levels(most, &scheduler.schedule(Strategy::Late))
+                        };
+                        scheduler.by_levels(&p, &levels, slack)
+                    }
+                });
                 let placed: usize = order.iter().map(Vec::len).sum();
                 if placed != p.packs.iter().filter(|q| !q.dead).count() {
                     failed = Some(unsupported(
@@ -467,23 +505,39 @@ impl<'a, 'o> Run<'a, 'o> {
                     restarts: if self.level == Level::O3 { 4 } else { 0 },
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
+                    part_fetches: false,
                 };
-                let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
-                let lowered = self.timed("allocate", |_| {
-                    let draft = Draft::new(f, &l, &p, &order, program, lower_options)?;
-                    allocate(draft, &bound)
-                });
-                let better = match lowered {
-                    Ok(Some(low)) => self.timed("print", |s| s.candidate(&low, bound)),
-                    Ok(None) => Ok(None),
-                    Err(e) => Err(e),
-                };
-                orders.push(order);
-                match better {
-                    Ok(Some(b)) => best = Some(b),
-                    Ok(None) => {}
-                    Err(e) => failed = Some(unsupported("lower", e.to_string())),
+                let by_levels = matches!(strategy, Order::Levels(..));
+                for part_fetches in [false, true] {
+                    let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+                    let lower_options = LowerOptions {
+                        part_fetches,
+                        ..lower_options
+                    };
+                    let mut clean = true;
+                    let lowered = self.timed("allocate", |_| {
+                        let draft = Draft::new(f, &l, &p, &order, program, lower_options)?;
+                        let mut low = allocate(draft, &bound)?;
+                        if by_levels && let Some(low) = &mut low {
+                            clean = low.order_fetches();
+                        }
+                        Ok(low)
+                    });
+                    let better = match lowered {
+                        Ok(Some(low)) => self.timed("print", |s| s.candidate(&low, bound)),
+                        Ok(None) => Ok(None),
+                        Err(e) => Err(e),
+                    };
+                    match better {
+                        Ok(Some(b)) => best = Some(b),
+                        Ok(None) => {}
+                        Err(e) => failed = Some(unsupported("lower", e.to_string())),
+                    }
+                    if clean {
+                        break;
+                    }
                 }
+                orders.push(order);
             }
         }
         match (best, failed) {
@@ -672,6 +726,12 @@ impl<'a, 'o> Run<'a, 'o> {
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
             mix: (self.level >= Level::O2).then_some(zero_wins),
+            level_limit: self
+                .options
+                .target
+                .limits
+                .indirections
+                .map(|n| n.saturating_sub(1)),
         };
         match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
@@ -694,6 +754,17 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 }
 
+/// How packs are ordered.
+#[derive(Clone, Copy)]
+enum Order {
+    Plain(Strategy),
+    /// By levels of fetches, up to the given one.
+    Levels(Slack, u32),
+}
+
+/// The orders by levels that are tried where texture indirections are limited.
+const SLACKS: [Slack; 4] = [Slack::Level, Slack::Fewer, Slack::Fetches, Slack::Nothing];
+
 fn unsupported(stage: &str, reason: String) -> Fallback {
     Fallback {
         kind: FallbackKind::Unsupported,
@@ -704,7 +775,7 @@ fn unsupported(stage: &str, reason: String) -> Fallback {
 
 /// Whether a program with so many instructions or more costs more than `bound`.
 fn too_long(instructions: u32, bound: &Cost) -> bool {
-    bound.fits() && instructions > bound.instructions
+    bound.misfit == 0 && instructions > bound.instructions
 }
 
 /// Gives a program registers; nothing if its instructions and temporaries tell that it costs
@@ -714,7 +785,7 @@ fn allocate<'a>(draft: Draft<'a>, bound: &Cost) -> Result<Option<Lowering<'a>>, 
     if too_long(instructions, bound) {
         return Ok(None);
     }
-    let temps_decide = bound.fits()
+    let temps_decide = bound.misfit == 0
         && instructions == bound.instructions
         && bound.limited_slots == 0
         && bound.limited_indirections == 0;

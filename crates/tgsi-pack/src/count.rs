@@ -87,6 +87,7 @@ pub fn instructions(f: &Function) -> u32 {
         reach: u32::MAX,
         virgl: false,
         mix: None,
+        level_limit: None,
         addresses: 4,
         indexed_reads: u32::MAX,
     };

@@ -20,8 +20,11 @@ use crate::webs::Webs;
 
 mod constrain;
 mod dag;
+mod levels;
 mod merge;
 mod mix;
+
+pub use levels::{Fetch, Levels};
 
 /// Number of a pack.
 pub type PackId = u32;
@@ -85,6 +88,9 @@ pub struct PackOptions<'a> {
     pub indexed_reads: u32,
     /// Whether packs of different operations are made one, and if so whether zero wins a product.
     pub mix: Option<bool>,
+    /// The highest level of fetches that packs may make, one less than the limit of texture
+    /// indirections; see [`Levels`].
+    pub level_limit: Option<u32>,
 }
 
 /// Where all lanes of an operand stand.
@@ -128,6 +134,12 @@ pub struct Packing {
     indexed: FxHashMap<(u32, u32), u32>,
     /// Words that only float operations read; see [`Packing::note_floats`].
     floats: Vec<bool>,
+    /// What each node is to the count of indirections; copies are not in the list.
+    fetches: Vec<Fetch>,
+    /// The limit that is watched; see [`PackOptions::level_limit`].
+    level_limit: Option<u32>,
+    /// The levels of packs as they are, while a limit is watched.
+    level: Levels,
     /// Copies of words that exist, by block: (block, word with its modifiers) to words.
     copies: FxHashMap<(u32, Opnd), SmallVec<[Ent; 1]>>,
 }
@@ -148,6 +160,13 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
         virgl: options.virgl,
         indexed: FxHashMap::default(),
         floats: Vec::new(),
+        fetches: if options.level_limit.is_some() {
+            levels::fetches(f, lir)
+        } else {
+            Vec::new()
+        },
+        level_limit: None,
+        level: Levels::default(),
         copies: FxHashMap::default(),
     };
     // Copies are few: room for them saves moving everything.
@@ -170,6 +189,7 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
     if options.mix.is_some() {
         p.note_floats();
     }
+    p.watch_levels(options.level_limit);
     p.merge_all(options);
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after merging");
     p

@@ -1,7 +1,7 @@
 //! Order of the packs of each block.
 
 use crate::lir::{NONE, NodeId, Ref};
-use crate::pack::{Kind, Pack, PackId, Packing};
+use crate::pack::{Fetch, Kind, Levels, Pack, PackId, Packing};
 
 /// What the order tries to keep low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,19 @@ pub enum Strategy {
     Pressure,
     /// As late as possible: packs stand before their first user.
     Late,
+}
+
+/// How an order by levels of fetches uses the freedom that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slack {
+    /// What need not stand in a node stands there if that leaves fewer or as many channels live.
+    Level,
+    /// Only if it leaves fewer live.
+    Fewer,
+    /// Arithmetic stands where its level is; fetches as late as they may.
+    Fetches,
+    /// Everything stands as early as its level allows.
+    Nothing,
 }
 
 /// Lists of numbers, one behind the other.
@@ -203,19 +216,46 @@ impl Scheduler {
         }
         let mut best = (i32::MAX, 0);
         for (k, &i) in ready.iter().enumerate().rev().take(READY) {
-            // Going backwards, reads are born and writes die.
-            let mut cost = 0;
-            for &w in self.reads.of(i) {
-                cost += i32::from(w & LIVES_ON == 0 && live[w as usize] == 0);
-            }
-            for &w in self.writes.of(i) {
-                cost -= i32::from(live[w as usize] != 0);
-            }
+            let cost = self.born_before(i, live);
             if cost < best.0 {
                 best = (cost, k);
             }
         }
         best.1
+    }
+
+    /// How many more webs are live in front of pack `i` than behind it.
+    #[inline]
+    fn born_before(&self, i: u32, live: &[u32]) -> i32 {
+        // Going backwards, reads are born and writes die.
+        let mut cost = 0;
+        for &w in self.reads.of(i) {
+            cost += i32::from(w & LIVES_ON == 0 && live[w as usize] == 0);
+        }
+        for &w in self.writes.of(i) {
+            cost -= i32::from(live[w as usize] != 0);
+        }
+        cost
+    }
+
+    /// The packs of each block by levels: from node to node, first its fetches and kills, then its
+    /// arithmetic. Such an order has no more texture indirections than the levels demand.
+    pub fn by_levels(&mut self, p: &Packing, levels: &Levels, slack: Slack) -> Vec<Vec<PackId>> {
+        let mut state = std::mem::take(&mut self.state);
+        let mut out = Vec::with_capacity(self.starts.len());
+        for (b, w) in self.starts.windows(2).enumerate() {
+            let start = levels.starts.get(b).copied().unwrap_or(0);
+            let nodes = Nodes {
+                scheduler: self,
+                p,
+                levels,
+                start,
+                slack,
+            };
+            out.push(nodes.order(w[0], w[1], &mut state));
+        }
+        self.state = state;
+        out
     }
 
     /// Packs that must stand behind each of `from..to`, by number less `from`.
@@ -246,6 +286,131 @@ impl Scheduler {
     fn reads_of(&self, from: u32, to: u32) -> &[u32] {
         let starts = &self.reads.starts;
         &self.reads.items[starts[from as usize] as usize..starts[to as usize] as usize]
+    }
+}
+
+/// The order of a block by levels, made from its end.
+struct Nodes<'a> {
+    scheduler: &'a Scheduler,
+    p: &'a Packing,
+    levels: &'a Levels,
+    /// The node that is open where the block begins.
+    start: u32,
+    slack: Slack,
+}
+
+/// What an order by levels has not placed yet.
+struct Rest {
+    /// Packs whose users all stand, sorted by rank.
+    ready: Vec<u32>,
+    /// Users that do not stand yet, by number less the first.
+    users: Vec<u32>,
+    out: Vec<PackId>,
+}
+
+impl Nodes<'_> {
+    /// Packs `from..to`.
+    fn order(&self, from: u32, to: u32, live: &mut [u32]) -> Vec<PackId> {
+        let s = self.scheduler;
+        let users = s.users[from as usize..to as usize].to_vec();
+        let mut rest = Rest {
+            ready: (from..to)
+                .filter(|&i| users[(i - from) as usize] == 0)
+                .collect(),
+            users,
+            out: Vec::with_capacity((to - from) as usize),
+        };
+        rest.ready
+            .sort_unstable_by_key(|&i| (s.rank[i as usize], i));
+        let highest = (from..to).map(|i| self.level(i)).max().unwrap_or(0);
+        for node in (self.start..=highest.max(self.start)).rev() {
+            for fetches in [false, true] {
+                self.phase(node, fetches, from, &mut rest, live);
+            }
+        }
+        for &w in s.reads_of(from, to) {
+            live[(w & !LIVES_ON) as usize] = 0;
+        }
+        rest.out.reverse();
+        rest.out
+    }
+
+    fn level(&self, i: u32) -> u32 {
+        self.levels.earliest[self.scheduler.packs[i as usize] as usize]
+    }
+
+    fn is_fetch(&self, i: u32) -> bool {
+        self.p.fetch(self.scheduler.packs[i as usize]) != Fetch::No
+    }
+
+    /// The fetches of a node, or its arithmetic: what must stand there, and what may and had better.
+    fn phase(&self, node: u32, fetches: bool, from: u32, rest: &mut Rest, live: &mut [u32]) {
+        let s = self.scheduler;
+        loop {
+            let mut best: Option<(bool, i32, usize)> = None;
+            let mut must_wait = false;
+            for (k, &i) in rest.ready.iter().enumerate().rev() {
+                if self.is_fetch(i) != fetches || self.level(i) > node {
+                    continue;
+                }
+                let forced = self.level(i) == node;
+                must_wait |= forced;
+                let cost = s.born_before(i, live);
+                if best.is_none_or(|b| cost < b.1) {
+                    best = Some((forced, cost, k));
+                }
+            }
+            let Some((forced, cost, k)) = best else {
+                return;
+            };
+            let welcome = match self.slack {
+                Slack::Level => cost <= 0,
+                Slack::Fewer => cost < 0,
+                Slack::Fetches => fetches,
+                Slack::Nothing => false,
+            };
+            let k = if forced || welcome {
+                k
+            } else if must_wait && matches!(self.slack, Slack::Level | Slack::Fewer) {
+                // Something that must stand here makes room for more by standing behind.
+                k
+            } else if must_wait {
+                let at = |k: &usize| {
+                    let i = rest.ready[*k];
+                    self.is_fetch(i) == fetches && self.level(i) == node
+                };
+                let mine = (0..rest.ready.len()).rev().filter(at);
+                let cheapest = mine.min_by_key(|&k| s.born_before(rest.ready[k], live));
+                cheapest.unwrap_or(k)
+            } else {
+                return;
+            };
+            self.place(k, from, rest, live);
+        }
+    }
+
+    /// Places the ready pack at `k` in front of what stands.
+    fn place(&self, k: usize, from: u32, rest: &mut Rest, live: &mut [u32]) {
+        let s = self.scheduler;
+        let i = rest.ready.remove(k);
+        for &w in s.writes.of(i) {
+            live[w as usize] = 0;
+        }
+        for &w in s.reads.of(i) {
+            live[(w & !LIVES_ON) as usize] = 1;
+        }
+        rest.out.push(s.packs[i as usize]);
+        for &j in s.preds.of(i) {
+            let left = &mut rest.users[(j - from) as usize];
+            *left -= 1;
+            if *left == 0 {
+                let key = (s.rank[j as usize], j);
+                let place = rest
+                    .ready
+                    .partition_point(|&x| (s.rank[x as usize], x) < key);
+                rest.ready.insert(place, j);
+            }
+        }
     }
 }
 

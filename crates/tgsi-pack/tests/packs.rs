@@ -48,6 +48,7 @@ fn packed(text: &str, setting: Setting) -> (Function, Packing) {
         addresses: 1,
         indexed_reads: u32::MAX,
         mix: Some(setting.zero_wins),
+        level_limit: None,
     };
     let p = pack(&f, &lir, &w, &options);
     assert_eq!(p.faults(), Vec::<String>::new());

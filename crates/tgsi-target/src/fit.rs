@@ -1,6 +1,6 @@
 //! Which limits of a target a program exceeds.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::{Decl, File, Item, Opcode, Program, Register};
 
 use crate::count::{Counts, union_len};
@@ -226,36 +226,39 @@ fn buffer(reg: &Register) -> Option<i32> {
     }
 }
 
-/// How deeply calls are nested; more than any target has where they go in a circle.
+/// Calls nested deeper than this, or in a circle, count as this: no target has so many levels.
+const DEEPEST_CALL: u32 = 256;
+
+/// How deeply calls are nested.
 fn call_depth(program: &Program) -> u32 {
-    // Subroutines by where they begin, each with the calls in it. The first is the main program.
-    let mut subs: Vec<(usize, Vec<usize>)> = vec![(usize::MAX, Vec::new())];
-    let mut current = 0;
+    // The calls of each subroutine, by where it begins; those of the main program apart.
+    let mut subs: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    let mut main = Vec::new();
+    let mut current = None;
     for (at, inst) in program.insts.iter().enumerate() {
         match inst.op {
-            Opcode::Bgnsub => {
-                current = subs.len();
-                subs.push((at, Vec::new()));
-            }
-            Opcode::Endsub => current = 0,
+            Opcode::Bgnsub => current = Some(at),
+            Opcode::Endsub => current = None,
             Opcode::Cal | Opcode::Callnz => {
-                subs[current].1.extend(inst.label.map(|l| l as usize));
+                let calls = match current {
+                    Some(sub) => subs.entry(sub).or_default(),
+                    None => &mut main,
+                };
+                calls.extend(inst.label.map(|l| l as usize));
             }
             _ => {}
         }
     }
     // A round for each level: what is called by what the round before reached.
-    let mut reached = vec![0];
-    for depth in 0..subs.len() as u32 {
-        let calls = reached.iter().flat_map(|&s: &usize| &subs[s].1);
-        let called = calls.filter_map(|to| subs.iter().position(|s| s.0 == *to));
-        let mut next: Vec<usize> = called.collect();
-        next.sort_unstable();
-        next.dedup();
-        if next.is_empty() {
+    let mut reached = main;
+    for depth in 0..DEEPEST_CALL {
+        if reached.is_empty() {
             return depth;
         }
-        reached = next;
+        let called = reached.iter().filter_map(|sub| subs.get(sub)).flatten();
+        reached = called.copied().collect();
+        reached.sort_unstable();
+        reached.dedup();
     }
-    u32::MAX
+    DEEPEST_CALL
 }

@@ -11,6 +11,7 @@
 //!
 //! *Invariant*: nothing here knows of an optimiser; everything is a pure function of syntax.
 
+mod certificate;
 mod cost;
 mod count;
 mod fit;
@@ -24,6 +25,7 @@ mod target;
 mod tokens;
 mod virgl;
 
+pub use certificate::{Certificate, certificate};
 pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
 pub use fit::{Excess, fit_report, needs};

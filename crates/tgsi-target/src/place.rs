@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use rustc_hash::FxHashSet;
 use tgsi::{Dialect, File, Inst, Item, Opcode, Program, Register};
 
 use crate::count::count;
@@ -132,15 +133,15 @@ struct Range {
 /// The instruction at which most TEMPs are between their first and their last use, and how many are.
 /// One that is used in a loop and before or behind it lives through the loop.
 fn most_live(program: &Program) -> Option<(usize, u32)> {
+    let loops = Loops::of(program);
     let mut ranges = ranges(program);
-    for (begin, end) in loops(program) {
-        for r in &mut ranges {
-            let inside = r.first <= end && r.last >= begin;
-            let outside = r.first < begin || r.last > end;
-            if inside && outside {
-                r.first = r.first.min(begin);
-                r.last = r.last.max(end);
-            }
+    for r in &mut ranges {
+        let (first, last) = (r.first, r.last);
+        if let Some((begin, _)) = loops.outermost(first, last) {
+            r.first = begin;
+        }
+        if let Some((_, end)) = loops.outermost(last, first) {
+            r.last = end;
         }
     }
     let mut changes = vec![0i64; program.insts.len() + 1];
@@ -162,23 +163,25 @@ fn most_live(program: &Program) -> Option<(usize, u32)> {
 fn ranges(program: &Program) -> Vec<Range> {
     let last = program.insts.len().saturating_sub(1);
     let mut uses: Vec<(i32, usize)> = Vec::new();
+    let mut indexed: FxHashSet<u32> = FxHashSet::default();
     for (at, inst) in program.insts.iter().enumerate() {
         for reg in registers(inst).filter(|r| r.file == File::Temp) {
             if reg.index.addr.is_none() {
                 uses.push((reg.index.base, at));
-                continue;
+            } else {
+                indexed.insert(reg.index.array);
             }
-            // An array that is indexed lives from end to end.
-            for item in &program.header {
-                if let Item::Decl(d) = item
-                    && d.file == File::Temp
-                    && d.array == reg.index.array
-                    && d.array != 0
-                {
-                    let registers = d.first..=d.last.min(d.first.saturating_add(1 << 16));
-                    uses.extend(registers.flat_map(|r| [(r, 0), (r, last)]));
-                }
-            }
+        }
+    }
+    // An array that is indexed lives from end to end.
+    for item in &program.header {
+        if let Item::Decl(d) = item
+            && d.file == File::Temp
+            && d.array != 0
+            && indexed.contains(&d.array)
+        {
+            let registers = d.first..=d.last.min(d.first.saturating_add(LONGEST_ARRAY));
+            uses.extend(registers.flat_map(|r| [(r, 0), (r, last)]));
         }
     }
     uses.sort_unstable();
@@ -197,17 +200,51 @@ fn registers(inst: &Inst) -> impl Iterator<Item = &Register> {
     dsts.chain(inst.srcs.iter().map(|s| &s.reg))
 }
 
-/// Where loops begin and end, inner ones first.
-fn loops(program: &Program) -> Vec<(usize, usize)> {
-    let (mut open, mut found) = (Vec::new(), Vec::new());
-    for (at, inst) in program.insts.iter().enumerate() {
-        match inst.op {
-            Opcode::Bgnloop | Opcode::Bgnfor | Opcode::Rep => open.push(at),
-            Opcode::Endloop | Opcode::Endfor | Opcode::Endrep => {
-                found.extend(open.pop().map(|begin| (begin, at)));
+/// Registers of an array beyond this do not count as live.
+const LONGEST_ARRAY: i32 = 1 << 16;
+
+/// Loops around a loop beyond this are not looked at.
+const MOST_NESTED: usize = 100;
+
+/// The loops of a program.
+struct Loops {
+    /// Where each begins and ends, and the loop around it.
+    all: Vec<(usize, usize, Option<usize>)>,
+    /// The innermost loop around each instruction.
+    around: Vec<Option<usize>>,
+}
+
+impl Loops {
+    fn of(program: &Program) -> Loops {
+        let mut loops = Loops {
+            all: Vec::new(),
+            around: Vec::with_capacity(program.insts.len()),
+        };
+        let end = program.insts.len().saturating_sub(1);
+        let mut current: Option<usize> = None;
+        for (at, inst) in program.insts.iter().enumerate() {
+            if matches!(inst.op, Opcode::Bgnloop | Opcode::Bgnfor | Opcode::Rep) {
+                loops.all.push((at, end, current));
+                current = Some(loops.all.len() - 1);
             }
-            _ => {}
+            loops.around.push(current);
+            if matches!(inst.op, Opcode::Endloop | Opcode::Endfor | Opcode::Endrep)
+                && let Some(inner) = current
+            {
+                loops.all[inner].1 = at;
+                current = loops.all[inner].2;
+            }
         }
+        loops
     }
-    found
+
+    /// The outermost loop that holds one instruction and not another: where it begins and ends.
+    fn outermost(&self, inside: usize, outside: usize) -> Option<(usize, usize)> {
+        let innermost = self.around.get(inside).copied().flatten();
+        let chain = std::iter::successors(innermost, |l| self.all[*l].2).take(MOST_NESTED);
+        chain
+            .map(|l| (self.all[l].0, self.all[l].1))
+            .take_while(|(begin, end)| !(*begin..=*end).contains(&outside))
+            .last()
+    }
 }

@@ -458,3 +458,31 @@ fn what_is_wrong_with_a_file_is_said() {
             .starts_with("unknown limit 'temp'; the limits are instructions, ")
     );
 }
+
+/// A row of the table of docs/targets.md.
+fn row(target: &Target) -> String {
+    let limits: Vec<String> = LIMITS
+        .iter()
+        .filter_map(|l| Some(format!("{} {}", l.name, (l.get)(&target.limits)?)))
+        .collect();
+    format!(
+        "| `{}` | {} | {} | {} |",
+        target.name,
+        target.summary,
+        limits.join(", "),
+        target.source
+    )
+}
+
+#[test]
+fn the_documentation_has_the_same_limits() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/targets.md");
+    let docs = std::fs::read_to_string(path).expect("docs/targets.md");
+    let has: Vec<&str> = docs.lines().filter(|l| l.starts_with("| `")).collect();
+    let wanted: Vec<String> = Target::all().map(row).collect();
+    assert!(has == wanted, "the rows should be\n{}", wanted.join("\n"));
+    for limit in &LIMITS {
+        let names = format!("`{}` (`{}`)", limit.name, limit.driver_name);
+        assert!(docs.contains(&names), "no {names}");
+    }
+}

@@ -1,13 +1,18 @@
 //! The allocation problem of a sequence of lines.
 
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use tgsi::{File, Register};
 use tgsi_ir::Function;
 use tgsi_ir::layout::Layout;
 use tgsi_pack::lir::{Ent, NONE, Ref};
 use tgsi_pack::live::{Blocks, Lives, Ranges};
 use tgsi_pack::pack::{Kind, Packing};
-use tgsi_regalloc::{Array, Assignment, Reg};
+use tgsi_regalloc::{Array, Assignment, LiveRange, Reg};
 
+use super::fetches::run_end;
 use super::lines::{Line, Lines};
 
 /// The webs of a virtual register.
@@ -28,6 +33,8 @@ pub(super) struct Problem<'a> {
     pub(super) seats: Vec<Seats>,
     /// The arrays.
     pub(super) arrays: Vec<Array>,
+    /// For seats that must have their register for themselves at times: when each channel is taken.
+    alone: FxHashMap<u32, [SmallVec<[(u32, u32); 2]>; 4]>,
 }
 
 impl<'a> Problem<'a> {
@@ -76,12 +83,51 @@ impl<'a> Problem<'a> {
             live,
             seats,
             arrays,
+            alone: FxHashMap::default(),
+        }
+    }
+
+    /// Keeps fetches of one run out of registers in which coordinates of others of the run stand.
+    pub(super) fn part_fetches(&mut self, lines: &Lines) {
+        let mut seat_of = vec![NONE; self.p.lir.ents as usize];
+        for (i, seats) in self.seats.iter().enumerate() {
+            for &w in seats.webs() {
+                seat_of[w as usize] = i as u32;
+            }
+        }
+        let mut spans: FxHashMap<u32, SmallVec<[(u32, u32); 2]>> = FxHashMap::default();
+        let mut at = 0;
+        while at < lines.lines.len() {
+            let end = run_end(lines, self.p, at);
+            for (i, line) in lines.lines[at..end].iter().enumerate().skip(1) {
+                let Line::Pack(q, _) = line else { continue };
+                for &n in &self.p.packs[*q as usize].nodes {
+                    for o in self.p.lir.words(&self.p.lir.nodes[n as usize]) {
+                        let Ref::Ent(e) = o.r else { continue };
+                        let seat = seat_of[self.p.webs.find(e) as usize];
+                        let span = (2 * at as u32 + 1, 2 * (at + i) as u32);
+                        if seat != NONE {
+                            spans.entry(seat).or_default().push(span);
+                        }
+                    }
+                }
+            }
+            at = end.max(at + 1);
+        }
+        for (seat, spans) in spans.iter().collect::<BTreeMap<_, _>>() {
+            let webs = self.seats[*seat as usize].webs();
+            let lanes = std::array::from_fn(|lane| {
+                let own = webs.get(lane).map_or(&[][..], |&w| self.live_of(w));
+                let all = own.iter().chain(spans).copied();
+                LiveRange::from_segments(all).segs
+            });
+            self.alone.insert(*seat, lanes);
         }
     }
 
     /// The virtual registers as the allocator wants them.
     pub(super) fn regs(&self) -> impl ExactSizeIterator<Item = Reg<'_>> {
-        self.seats.iter().map(|s| {
+        self.seats.iter().enumerate().map(|(i, s)| {
             let mut reg = Reg {
                 width: s.count,
                 precise: s.precise,
@@ -91,6 +137,13 @@ impl<'a> Problem<'a> {
             for (lane, &w) in s.webs().iter().enumerate() {
                 reg.live[lane] = self.live_of(w);
                 reg.pinned[lane] = self.p.webs.pin[w as usize];
+            }
+            if let Some(alone) = self.alone.get(&(i as u32)) {
+                // Lanes that hold nothing take the other channels.
+                for (live, taken) in reg.live.iter_mut().zip(alone) {
+                    *live = taken;
+                }
+                reg.width = 4;
             }
             reg
         })
@@ -225,7 +278,7 @@ fn seat(p: &Packing, webs: &[Ent], ranges: &Ranges) -> Option<Seats> {
 }
 
 /// Where a web stands.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// [`File::Null`] if it has no place.
     pub(super) file: File,

@@ -236,7 +236,11 @@ impl Packing {
                     reads.push(n);
                 }
                 Touch::Quad => {
-                    if let Some(k) = last_kill {
+                    // Behind a kill its derivatives are not the ones that it had. Killed pixels go on,
+                    // though, so it may stand earlier, if levels count.
+                    if let Some(k) = last_kill
+                        && self.fetches.is_empty()
+                    {
                         self.edge(k, n);
                     }
                     quads.push(n);

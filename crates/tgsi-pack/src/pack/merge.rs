@@ -146,6 +146,7 @@ impl Packing {
                     break;
                 }
                 self.join(r, i, j);
+                self.relevel();
             }
         }
     }
@@ -176,6 +177,9 @@ impl Packing {
         for &(_, _, j) in after.chain(before) {
             let j = j as usize;
             if self.packs[r.packs[j] as usize].dead || r.has(i, j) || r.has(j, i) {
+                continue;
+            }
+            if self.raises_level(p, r.packs[j]) {
                 continue;
             }
             if let Some(score) = self.score(p, r.packs[j], options)

@@ -89,10 +89,17 @@ impl Packing {
                 let near: SmallVec<[usize; 48]> = near.collect();
                 let partner = near.into_iter().find(|&j| {
                     let (a, b) = (r.packs[i], r.packs[j]);
-                    self.mixable(b) && !r.has(i, j) && !r.has(j, i) && self.mix(a, b, zero_wins)
+                    self.mixable(b)
+                        && !r.has(i, j)
+                        && !r.has(j, i)
+                        && !self.raises_level(a, b)
+                        && self.mix(a, b, zero_wins)
                 });
                 match partner {
-                    Some(j) => self.join(r, i, j),
+                    Some(j) => {
+                        self.join(r, i, j);
+                        self.relevel();
+                    }
                     None => break,
                 }
             }

@@ -1,0 +1,70 @@
+//! Texture indirections: where a target limits them, results have as few as their certificate says.
+
+use std::{fs, path::Path};
+
+use libtest_mimic::Trial;
+use tgsi::{Program, Stage};
+use tgsi_opt::Options;
+use tgsi_target::{IndirectionModel, Target, certificate, indirections};
+
+use crate::{Check, files, root, shared, text, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let own = root().join("tests/corpus");
+    let mut trials = vec![trial("indirections/corpus".into(), move || all(&own))];
+    if let Some(corpus) = shared::corpus() {
+        let all = trial("shared/indirections".into(), move || all(&corpus));
+        trials.push(all.with_ignored_flag(true));
+    }
+    trials
+}
+
+/// Targets with a limit of texture indirections that have no control flow.
+fn limited() -> impl Iterator<Item = &'static Target> {
+    Target::all().filter(|t| t.limits.indirections.is_some_and(|n| n < 100))
+}
+
+fn all(folder: &Path) -> Check {
+    let mut failed = Vec::new();
+    let mut checked = 0;
+    for path in files(folder, "tgsi") {
+        let source = fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        let Ok(program) = text::parse(&source) else {
+            continue;
+        };
+        if program.stage != Stage::Frag || flows(&program) {
+            continue;
+        }
+        for target in limited() {
+            let options = Options {
+                target: target.clone(),
+                ..Options::default()
+            };
+            let outcome = tgsi_opt::optimize(&program, &options);
+            let of = |model| indirections(&outcome.program, model);
+            let found = of(target.indirection_model).max(of(IndirectionModel::Arb));
+            let least = certificate(&outcome.program).indirections;
+            checked += 1;
+            if found != least {
+                failed.push(format!(
+                    "{} for {}: {found} indirections, {least} by the certificate",
+                    path.display(),
+                    target.name
+                ));
+            }
+        }
+    }
+    if failed.is_empty() && checked > 0 {
+        return Ok(());
+    }
+    let count = failed.len();
+    failed.truncate(20);
+    Err(format!(
+        "{count} of {checked} differ, among them\n{}",
+        failed.join("\n")
+    ))
+}
+
+fn flows(program: &Program) -> bool {
+    tgsi_target::count(program).flow > 0
+}
