@@ -11,10 +11,11 @@
 //! 1. Loops that the target does not have are written out, whatever that costs.
 //! 2. Without branches both arms always run: phis become selections, KILL becomes a KILL_IF of a
 //!    selected number, stores to arrays write what was there where control did not come.
-//! 3. One rebuild writes each operation that is not taken in the cheapest way of a table
+//! 3. CONT and SWITCH become branches: what follows an exit goes into the arm that stays.
+//! 4. One rebuild writes each operation that is not taken in the cheapest way of a table
 //!    (`legalize/ways.rs`), in slots. Where there are no integers, truth values are 0.0 and 1.0, and
 //!    integers that are small enough are floats; an operation on them stays until its readers ask.
-//! 4. What has no way stays and is told.
+//! 5. What has no way stays and is told.
 //!
 //! # Preserves
 //! Each way names its contract; most are exact. What the target forces is done whatever the profile
@@ -32,9 +33,10 @@
 //! else a rebuild for each step, and a cleaning.
 //!
 //! # Tests
-//! Below: each way against the evaluation of the operation, truth values, small integers, branches,
-//! kills, exits, stores, loops, and what is left. `tests/cases/legalize`.
+//! `crates/tgsi-opt/tests/legalize.rs`: each way, truth values, small integers, branches, kills, exits
+//! and loops against the interpreter, and what is left; `tests/cases/legalize`.
 
+mod exits;
 mod expand;
 mod flow;
 mod integers;
@@ -104,6 +106,9 @@ pub fn legalized(func: &Function, cx: &PassCx) -> Legalized {
             Ok(f) => current = registry::settled(&f, &free).unwrap_or(f),
             Err(why) => out.reason = Some(format!("branches stay: {why}")),
         }
+    }
+    if let Some(f) = exits::nested(&current, &cx.taken.flow) {
+        current = registry::settled(&f, &free).unwrap_or(f);
     }
     let (mut f, contract) = expanded(&current, cx);
     f = registry::settled(&f, cx).unwrap_or(f);

@@ -46,6 +46,12 @@ use trips::{Trips, Varying};
 
 pub use trips::MAX_TRIPS;
 
+/// What becomes of exits when a region goes.
+pub(crate) mod exits {
+    pub(crate) use super::copy::{nest, nests};
+    pub(crate) use super::trips::repeats;
+}
+
 /// Most copies of a function that are tried.
 pub const TRIALS: usize = 12;
 

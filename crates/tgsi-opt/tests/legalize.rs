@@ -440,6 +440,30 @@ fn loops_without_integers() {
 }
 
 #[test]
+fn continue_and_switch_become_branches() {
+    let t = target(
+        "MOV ADD MUL MAD SLT SGE SEQ SNE CMP MAX MIN KILL_IF",
+        "[flow]\ncontinues = false\nswitches = false\nsubroutines = false\n",
+    );
+    check_on(
+        "MOV TEMP[0].x, IN[0].xxxx\nMOV TEMP[1], IN[0]\nMOV TEMP[0].y, IMM[0].xxxx\nBGNLOOP\n\
+         ADD TEMP[0].y, TEMP[0].yyyy, IMM[0].yyyy\nFSLT TEMP[2].x, IMM[0].wwww, TEMP[0].yyyy\nUIF TEMP[2].xxxx\nBRK\nENDIF\n\
+         FSLT TEMP[2].x, IN[1].xxxx, TEMP[1].xxxx\nUIF TEMP[2].xxxx\nMUL TEMP[1].x, TEMP[1].xxxx, IMM[0].zzzz\nCONT\nENDIF\n\
+         KILL_IF TEMP[1].yyyy\nADD TEMP[1], TEMP[1], IN[2]\nENDLOOP\nMOV OUT[0], TEMP[1]",
+        &t,
+        Exact,
+    );
+    check_on(
+        "FSLT TEMP[0].x, IN[0].xxxx, IN[1].xxxx\nAND TEMP[0].x, TEMP[0].xxxx, IMM[1].yyyy\nMOV TEMP[1], IN[2]\nSWITCH TEMP[0].xxxx\n\
+         CASE IMM[1].yyyy\nMUL TEMP[1], TEMP[1], IN[0]\nKILL_IF IN[1].yyyy\nBRK\n\
+         CASE IMM[1].xxxx\nFSLT TEMP[2].x, IN[1].xxxx, IN[2].xxxx\nUIF TEMP[2].xxxx\nKILL_IF IN[2].yyyy\nBRK\nENDIF\nADD TEMP[1], TEMP[1], IN[1]\nBRK\n\
+         DEFAULT\nMOV TEMP[1], IN[1]\nENDSWITCH\nMOV OUT[0], TEMP[1]",
+        &t,
+        Exact,
+    );
+}
+
+#[test]
 fn what_is_left_is_told() {
     let t = target("MOV ADD MUL CMP", NO_FLOW);
     let told = |lines: &str| t.not_taken(&legal(&parse(lines), &t, Level::O2).program);

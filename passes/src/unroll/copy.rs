@@ -659,7 +659,7 @@ fn uses(f: &Function, body: &Body, skip: RegionId, out: &mut Vec<Value>) {
 
 /// Whether [`nest`] can do away with the exits to `id`: each ends an arm, and what follows it runs
 /// in the other one.
-fn nests(items: &[Item], id: RegionId, level: u32) -> bool {
+pub(crate) fn nests(items: &[Item], id: RegionId, level: u32) -> bool {
     let Some((at, i)) = first_exit(items, id) else {
         return items
             .iter()
@@ -688,7 +688,7 @@ fn leaves(item: &Item, id: RegionId) -> bool {
 }
 
 /// Appends items without their exits to `id`; what these hand on, if control comes to the end.
-fn nest(
+pub(crate) fn nest(
     f: &mut Function,
     mut items: Vec<Item>,
     id: RegionId,
