@@ -160,7 +160,8 @@ impl Tests<'_> {
             let free = !t.inverted
                 || !i.els.items.is_empty()
                 || self.uses[ix(i.cond)] == 1 && !i.results.is_empty();
-            if !free || !self.cx.spend() {
+            let taken = !t.bits || i.bits || self.cx.taken.takes(Opcode::Uif);
+            if !free || !taken || !self.cx.spend() {
                 return;
             }
             self.changed = true;

@@ -1,10 +1,11 @@
 //! What every pass gets beside the function.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
-use tgsi::Opcode;
 use tgsi_egraph::Reached;
 use tgsi_rules::{Contract, Profile};
+use tgsi_target::Taken;
 
 /// Settings and counters of a run of passes.
 #[derive(Debug, Default)]
@@ -19,28 +20,14 @@ pub struct PassCx {
     pub faults: RefCell<Vec<String>>,
     /// What the program lets be done with its floats.
     pub profile: Profile,
-    /// Whether the consumer knows an opcode that the program may not use yet.
-    pub legal: Legal,
+    /// What the consumer takes: nothing else is made.
+    pub taken: Arc<Taken>,
     /// Rules that are left out, by number.
     pub disabled_rules: Vec<u16>,
     /// Whether [`Rewriting::steps`] is kept.
     pub explain: bool,
     /// What rewriting did.
     pub rewriting: RefCell<Rewriting>,
-}
-
-/// Says whether a consumer knows an opcode.
-#[derive(Clone, Copy, Debug)]
-pub struct Legal(pub fn(Opcode) -> bool);
-
-impl Default for Legal {
-    fn default() -> Self {
-        Legal(is_current)
-    }
-}
-
-fn is_current(op: Opcode) -> bool {
-    op.info().era == tgsi::Era::Current
 }
 
 /// Counters of rewriting.

@@ -113,7 +113,7 @@ fn config<'a>(
         depth: effort.depth,
         matches: effort.matches,
         explore: effort.explore,
-        legal: cx.legal.0,
+        taken: &cx.taken,
         spend,
         disabled: &cx.disabled_rules,
         sensitive,
@@ -132,7 +132,7 @@ fn graph(func: &Function, cx: &PassCx, effort: Effort) -> Option<Graph> {
     let phis = PhiInputs::collect(func);
     let readers = count_uses(func, &phis);
     let g = saturate(func, &phis, &readers, rules, &config, &mut |f, n| {
-        reduced(f, n)
+        reduced(f, n, &cx.taken)
     });
     (!g.is_plain()).then_some(g)
 }
@@ -191,7 +191,7 @@ pub fn saturated(
         (rule_set(), rules),
         &config,
         SATURATION,
-        &mut |f, n| reduced(f, n),
+        &mut |f, n| reduced(f, n, &cx.taken),
     );
     if g.is_plain() {
         return Vec::new();

@@ -70,7 +70,7 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
     if branches.is_empty() {
         return;
     }
-    let integers = has_integers(func);
+    let integers = cx.taken.may_make(Opcode::Ucmp) && has_integers(func);
     let mut uses = uses.take(func, phis);
     // Inner branches first: an arm that holds nothing but converted ones is as good as empty.
     let mut converted: FxHashSet<*const If> = FxHashSet::default();
@@ -83,7 +83,7 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
         if !empty(&i.then) || !empty(&i.els) {
             continue;
         }
-        let Some(select) = selection(func, i, integers) else {
+        let Some(select) = selection(func, i, cx, integers) else {
             continue;
         };
         let open = |p: &Value| !plan.edits.subst.contains(*p) && uses[ix(*p)] != 0;
@@ -145,13 +145,14 @@ fn has_integers(func: &Function) -> bool {
 }
 
 /// How the phis of a branch can be selections, if they can.
-fn selection(func: &Function, i: &If, integers: bool) -> Option<Select> {
-    if i.bits || integers && never_minus_zero(func, i.cond) {
+fn selection(func: &Function, i: &If, cx: &PassCx, integers: bool) -> Option<Select> {
+    let makes = |op| cx.taken.may_make(op);
+    if (i.bits || integers && never_minus_zero(func, i.cond)) && makes(Opcode::Ucmp) {
         Some(Select::Bits)
-    } else if is_float_bool(func, i.cond) {
+    } else if !i.bits && is_float_bool(func, i.cond) && makes(Opcode::Cmp) {
         Some(Select::Negated)
     } else {
-        integers.then_some(Select::NotZero)
+        (integers && !i.bits && makes(Opcode::Fsne)).then_some(Select::NotZero)
     }
 }
 

@@ -16,6 +16,7 @@ pub mod egraph;
 pub mod facts;
 pub mod gvn;
 pub mod if_convert;
+pub mod legalize;
 pub mod mad_fuse;
 pub mod memory;
 pub mod registry;

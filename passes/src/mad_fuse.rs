@@ -34,6 +34,9 @@ use crate::facts::count_uses;
 
 /// Joins products to sums.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
+    if !cx.taken.may_make(Opcode::Mad) {
+        return None;
+    }
     let phis = PhiInputs::collect(func);
     let mut edits = Edits::default();
     let mut negated: FxHashSet<Value> = FxHashSet::default();

@@ -9,7 +9,7 @@ use crate::facts::Uses;
 use crate::simplify::{ALL, Plan, rebuild_plan};
 use crate::{
     PassCx, algebra, branch_test, const_fold, copy_prop, dce, dead_flow, dse, egraph, gvn,
-    if_convert, mad_fuse, unroll,
+    if_convert, legalize, mad_fuse, unroll,
 };
 
 /// One pass.
@@ -84,6 +84,11 @@ pub const PASSES: &[Pass] = &[
         name: "egraph",
         summary: "rewrite rules under float contracts, the cheapest of equal values (not in clean)",
         run: egraph::run,
+    },
+    Pass {
+        name: "legalize",
+        summary: "what the target does not take in terms of what it has (not in clean)",
+        run: legalize::run,
     },
     Pass {
         name: "clean",

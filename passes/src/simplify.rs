@@ -1,10 +1,13 @@
 //! The engine of the passes that are rules: folds and identities, to a fixpoint, in one rebuild.
 
+use std::sync::LazyLock;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::Opcode;
 use tgsi_egraph::Made;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Function, MultiId, VOp, Value};
+use tgsi_ir::{Function, MultiId, VOp, Value, value_at};
+use tgsi_target::Taken;
 
 use crate::algebra::{self, Place, Step};
 use crate::facts::BitReads;
@@ -119,7 +122,7 @@ fn rebuild_simplified(
             payload_free: rules.algebra && !bits.any(origin),
             mixed: !mixed.is_empty() && mixed.contains(&node.hint.inst),
         };
-        apply(f, node, rules, place, &mut || cx.spend())
+        apply(f, node, rules, place, &cx.taken, &mut || cx.spend())
     })
 }
 
@@ -178,28 +181,49 @@ fn is_leaf(op: VOp) -> bool {
 
 /// Simplifies a new operation that an identity needs on its right-hand side.
 pub(crate) fn make(f: &mut Function, node: Node) -> Value {
-    apply(f, node, ALL, Place::default(), &mut || true)
+    let everything = &EVERYTHING;
+    apply(f, node, ALL, Place::default(), everything, &mut || true)
 }
+
+/// For what is looked at as a whole once it is made.
+static EVERYTHING: LazyLock<Taken> = LazyLock::new(Taken::default);
 
 fn apply(
     f: &mut Function,
     node: Node,
     rules: Rules,
     place: Place,
+    taken: &Taken,
     spend: &mut dyn FnMut() -> bool,
 ) -> Value {
-    match reduce(f, node, rules, place, spend) {
+    match reduce(f, node, rules, place, taken, spend) {
         Made::Value(v) => v,
         Made::Node(node) => node.intern(f),
     }
 }
 
 /// Simplifies an operation as far as the exact rules go, without interning what is left.
-pub(crate) fn reduced(f: &mut Function, node: Node) -> Made {
+pub(crate) fn reduced(f: &mut Function, node: Node, taken: &Taken) -> Made {
     if is_leaf(node.op) {
         return Made::Node(node);
     }
-    reduce(f, node, ALL, Place::default(), &mut || true)
+    reduce(f, node, ALL, Place::default(), taken, &mut || true)
+}
+
+/// Whether a target takes what a step makes: the operation and the values that are new with it.
+fn is_taken(f: &Function, before: usize, step: &Step, taken: &Taken) -> bool {
+    let takes = |op: VOp| match op {
+        VOp::Alu(op) => taken.may_make(op),
+        VOp::Neg => taken.negate,
+        VOp::Abs => taken.abs,
+        VOp::Sat => taken.saturate,
+        _ => true,
+    };
+    let made = match step {
+        Step::Node(n) => takes(n.op),
+        Step::Keep | Step::Value(_) => true,
+    };
+    made && (before..f.values.len()).all(|i| takes(f.values[value_at(i)].op))
 }
 
 fn reduce(
@@ -207,6 +231,7 @@ fn reduce(
     mut node: Node,
     rules: Rules,
     place: Place,
+    taken: &Taken,
     spend: &mut dyn FnMut() -> bool,
 ) -> Made {
     for _ in 0..LIMIT {
@@ -221,7 +246,12 @@ fn reduce(
         if !rules.algebra {
             break;
         }
-        match algebra::step(f, &node, place) {
+        let before = f.values.len();
+        let step = algebra::step(f, &node, place);
+        if !taken.everything() && !is_taken(f, before, &step, taken) {
+            break;
+        }
+        match step {
             Step::Keep => break,
             Step::Value(v) => {
                 if spend() {

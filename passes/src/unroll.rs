@@ -32,10 +32,12 @@ mod copy;
 mod trips;
 
 use std::cell::LazyCell;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tgsi::Opcode;
 use tgsi_ir::rewrite::walk;
-use tgsi_ir::{Body, Function, Item, Loop, Multi, MultiKind, RegionId};
+use tgsi_ir::{Body, Function, Item, Loop, Multi, MultiKind, RegionId, VOp, Value};
 use tgsi_pack::count::instructions;
 
 use crate::{PassCx, registry};
@@ -43,6 +45,12 @@ use copy::Unrolled;
 use trips::{Trips, Varying};
 
 pub use trips::MAX_TRIPS;
+
+/// What becomes of exits when a region goes.
+pub(crate) mod exits {
+    pub(crate) use super::copy::{nest, nests};
+    pub(crate) use super::trips::repeats;
+}
 
 /// Most copies of a function that are tried.
 pub const TRIALS: usize = 12;
@@ -59,10 +67,10 @@ const TIMES: u32 = 4;
 /// Writes out loops.
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let now = LazyCell::new(|| {
-        let settled = registry::settled(func, &PassCx::default());
+        let settled = registry::settled(func, &trial(cx));
         instructions(settled.as_ref().unwrap_or(func))
     });
-    let found = search(func, &|| *now)?;
+    let found = search(func, cx, &|| *now)?;
     found.spend(cx).then_some(found.copy.function)
 }
 
@@ -73,7 +81,7 @@ pub(crate) fn settle(func: &Function, cx: &PassCx) -> Option<Function> {
     for _ in 0..TIMES {
         let f = current.as_ref().unwrap_or(func);
         let now = LazyCell::new(|| known.unwrap_or_else(|| instructions(f)));
-        let Some(found) = search(f, &|| *now) else {
+        let Some(found) = search(f, cx, &|| *now) else {
             break;
         };
         if !found.spend(cx) {
@@ -89,6 +97,77 @@ pub(crate) fn settle(func: &Function, cx: &PassCx) -> Option<Function> {
             known = None;
             current = Some(registry::settled(&new, cx).unwrap_or(new));
         }
+    }
+    current
+}
+
+/// The counters of loops whose number of iterations is constant, each with the least and the largest
+/// number that it holds.
+pub(crate) fn counters(func: &Function) -> Vec<(Value, i64, i64)> {
+    let mut found = Vec::new();
+    let mut trips = Trips::new(func);
+    walk(func, &func.body, &mut |item| {
+        let Item::Loop(l) = item else { return };
+        if !trips::may_count(func, l) || trips::repeats(&l.body.items, l.id) {
+            return;
+        }
+        let varies = Varying::collect(func, l);
+        let (Some(count), Some(back)) = (trips.of(l, &varies, &mut |v| func.as_imm(v)), &l.back)
+        else {
+            return;
+        };
+        for ((&p, &init), &next) in l.params.iter().zip(&l.inits).zip(back) {
+            let d = &func.values[next];
+            if d.op != VOp::Alu(Opcode::Uadd) {
+                continue;
+            }
+            let step = match d.args[..] {
+                [a, b] if a == p => func.as_imm(b),
+                [a, b] if b == p => func.as_imm(a),
+                _ => None,
+            };
+            if let (Some(first), Some(step)) = (func.as_imm(init), step) {
+                let first = i64::from(first as i32);
+                let last = first + i64::from(step as i32) * i64::from(count);
+                found.push((p, first.min(last), first.max(last)));
+            }
+        }
+    });
+    found
+}
+
+/// Settings under which a copy is cleaned.
+fn trial(cx: &PassCx) -> PassCx {
+    PassCx {
+        taken: Arc::clone(&cx.taken),
+        ..PassCx::default()
+    }
+}
+
+/// Writes out every loop whose number of iterations is constant, whatever it costs up to `most`
+/// instructions, for a target that has no loops.
+pub(crate) fn forced(func: &Function, cx: &PassCx, most: usize) -> Option<Function> {
+    let mut current: Option<Function> = None;
+    for _ in 0..TIMES {
+        let f = current.as_ref().unwrap_or(func);
+        let mut loops: Vec<&Loop> = Vec::new();
+        walk(f, &f.body, &mut |item| {
+            if let Item::Loop(l) = item {
+                loops.push(l);
+            }
+        });
+        let all: FxHashSet<RegionId> = loops.iter().map(|l| l.id).collect();
+        let varying: FxHashMap<RegionId, Varying> = loops
+            .iter()
+            .map(|l| (l.id, Varying::collect(f, l)))
+            .collect();
+        // An instruction has four lanes, and operands that are values of their own.
+        let room = most.saturating_mul(16);
+        let Some(copy) = copy::unrolled(f, &all, &varying, room) else {
+            break;
+        };
+        let settled = registry::settled(&copy.function, cx);
+        current = Some(settled.unwrap_or(copy.function));
     }
     current
 }
@@ -112,7 +191,7 @@ impl Found {
 }
 
 /// The first copy that comes to fewer instructions than `now`.
-fn search(func: &Function, now: &dyn Fn() -> u32) -> Option<Found> {
+fn search(func: &Function, cx: &PassCx, now: &dyn Fn() -> u32) -> Option<Found> {
     let mut loops: Vec<&Loop> = Vec::new();
     walk(func, &func.body, &mut |item| {
         if let Item::Loop(l) = item {
@@ -150,14 +229,14 @@ fn search(func: &Function, now: &dyn Fn() -> u32) -> Option<Found> {
     let mut room = func.values.len() * WORK + 1024;
     let mut tried: Vec<Vec<RegionId>> = Vec::new();
     for chosen in sets {
-        let Some(copy) = copy::unrolled(func, &chosen, &varying) else {
+        let Some(copy) = copy::unrolled(func, &chosen, &varying, copy::room(func)) else {
             continue;
         };
         if tried.contains(&copy.loops) || rough(&copy.function) > most {
             continue;
         }
         room = room.checked_sub(copy.function.values.len())?;
-        let trial = PassCx::default();
+        let trial = trial(cx);
         let settled = registry::settled(&copy.function, &trial);
         let settled = settled.unwrap_or_else(|| copy.function.clone());
         let instructions = instructions(&settled);

@@ -10,6 +10,7 @@
 //! ; CHECK-NESTED: an opcode that never stands outside
 //! ```
 //!
+//! `expand=yes` leaves nothing to the target's driver.
 //! `compare=close` lets floats round differently; without it the interpreter compares bits wherever
 //! the rules behind the result promise them, see [`treat::same_meaning`]. `fp=PROFILE` is the profile
 //! of floats. The result must equal the sibling `.expected`, but for the folders of [`CHECKED_ONLY`].
@@ -165,6 +166,7 @@ impl Case {
                     let target = Target::by_name(value).ok_or(format!("no target '{value}'"))?;
                     options.target = target.clone();
                 }
+                "expand" if value == "yes" => options.expand = true,
                 "passes" => options.passes = Some(PassSpec::parse_list(value)?),
                 "disable" => options.disable = value.split(',').map(str::to_owned).collect(),
                 "fuel" => {

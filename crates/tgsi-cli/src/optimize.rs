@@ -266,6 +266,7 @@ impl Job {
             disable: args.disable.clone(),
             profile: find_profile(&args.fp)?,
             explain: args.explain,
+            expand: args.expand,
             now: if args.time_passes { clock } else { || 0 },
         };
         Ok(Job {
@@ -585,6 +586,9 @@ impl Batch<'_> {
                     exit = Exit::Unverified;
                 }
             }
+        }
+        if let Some(why) = &outcome.kept {
+            messages.push_str(&self.reporter.warning(name, why));
         }
         let target = &self.job.options.target;
         for message in targets::misfits(target, &outcome.program, &outcome.after) {

@@ -7,6 +7,7 @@ use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Args, Function, Slot, VOp, Value, ix};
 use tgsi_rules::Contract;
+use tgsi_target::Taken;
 
 use crate::Info;
 use crate::compile::{Compiled, Group, Liberties, Part, Rules, View, bit, holds, is_integer};
@@ -37,8 +38,8 @@ pub struct Config<'a> {
     pub matches: u32,
     /// Whether there is time for rules that seldom pay by themselves.
     pub explore: bool,
-    /// Whether the consumer has an opcode that the program may not use yet.
-    pub legal: fn(Opcode) -> bool,
+    /// What the consumer takes: nothing else is made.
+    pub taken: &'a Arc<Taken>,
     /// Asked before each rewrite.
     pub spend: &'a dyn Fn() -> bool,
     /// Rules that are left out, by number.
@@ -72,6 +73,8 @@ pub struct Graph {
     pub trail: Vec<Step>,
     /// How often budgets ran out.
     pub reached: Reached,
+    /// What the consumer takes, and at which price.
+    pub(crate) taken: Arc<Taken>,
 }
 
 /// What changes last bits.
@@ -109,7 +112,7 @@ pub fn saturate(
 ) -> Graph {
     let view = view(f, rules, config);
     let mut b = Builder {
-        g: Graph::empty(f, rules.len()),
+        g: Graph::empty(f, rules.len(), config.taken),
         rules,
         config,
         simplify,
@@ -144,7 +147,7 @@ pub(crate) fn liberties(f: &Function, config: &Config<'_>) -> Liberties {
         granted: config.granted,
         integers: uses_integers(f),
         explore: config.explore,
-        legal: config.legal,
+        taken: Arc::clone(config.taken),
         disabled: config.disabled.to_vec(),
     }
 }
@@ -185,7 +188,7 @@ fn uses_integers(f: &Function) -> bool {
 
 impl Graph {
     /// A graph for `f` without values.
-    pub(crate) fn empty(f: &Function, rules: usize) -> Graph {
+    pub(crate) fn empty(f: &Function, rules: usize, taken: &Arc<Taken>) -> Graph {
         let room = f.values.len() * 2;
         Graph {
             f: f.successor(0),
@@ -199,6 +202,7 @@ impl Graph {
             searched: Contract::EXACT,
             trail: Vec::new(),
             reached: Reached::default(),
+            taken: Arc::clone(taken),
         }
     }
 

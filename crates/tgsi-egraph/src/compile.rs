@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::VOp;
 use tgsi_rules::{Cond, Contract, Direction, Op, RuleSet, Term, Var};
+use tgsi_target::Taken;
 
 use crate::Info;
 
@@ -50,7 +51,7 @@ pub(crate) struct Compiled {
     /// Operations and constants that the operands of the root must offer, as bits.
     pub needs: u64,
     /// Operations of the right side that are not in the left.
-    pub makes: SmallVec<[Opcode; 2]>,
+    pub makes: SmallVec<[Op; 2]>,
 }
 
 /// All rules, by root.
@@ -77,8 +78,8 @@ pub(crate) struct Liberties {
     pub integers: bool,
     /// Whether there is time for rules that seldom pay by themselves.
     pub explore: bool,
-    /// Opcodes the consumer has.
-    pub legal: fn(Opcode) -> bool,
+    /// What the consumer takes.
+    pub taken: Arc<Taken>,
     /// Rules that are left out.
     pub disabled: Vec<u16>,
 }
@@ -88,8 +89,8 @@ impl Liberties {
         self.granted == other.granted
             && self.integers == other.integers
             && self.explore == other.explore
-            && std::ptr::fn_addr_eq(self.legal, other.legal)
             && self.disabled == other.disabled
+            && (Arc::ptr_eq(&self.taken, &other.taken) || self.taken == other.taken)
     }
 }
 
@@ -219,8 +220,8 @@ impl Rules {
             let mut known = Vec::new();
             rule.lhs.each_op(&mut |op| known.push(op));
             rule.rhs.each_op(&mut |op| {
-                if let (Op::Alu(o), false) = (op, known.contains(&op)) {
-                    c.makes.push(o);
+                if !known.contains(&op) && !c.makes.contains(&op) {
+                    c.makes.push(op);
                 }
             });
             let Term::Op(root, args) = &rule.lhs else {
@@ -303,7 +304,7 @@ impl Rules {
             && rule
                 .makes
                 .iter()
-                .all(|&op| (l.legal)(op) && (l.integers || !is_integer(op)))
+                .all(|&op| may_make(&l.taken, op) && (l.integers || !makes_integers(op)))
             && !l.disabled.contains(&r)
     }
 
@@ -376,6 +377,21 @@ fn cached<T>(cache: &Cache<T>, liberties: &Liberties, make: impl FnOnce() -> T) 
         all.push((liberties.clone(), Arc::clone(&made)));
     }
     made
+}
+
+/// Whether a program may come to use an operation that it does not use yet.
+fn may_make(taken: &Taken, op: Op) -> bool {
+    match op {
+        Op::Alu(op) => taken.may_make(op),
+        Op::Neg => taken.negate,
+        Op::Abs => taken.abs,
+        Op::Sat => taken.saturate,
+        Op::INeg | Op::Kill => true,
+    }
+}
+
+fn makes_integers(op: Op) -> bool {
+    matches!(op, Op::Alu(op) if is_integer(op))
 }
 
 /// Whether an opcode computes with integers.

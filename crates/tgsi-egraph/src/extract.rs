@@ -226,17 +226,33 @@ fn price(g: &Graph, v: Value, pick: &[u32], key: u64, counts: &FxHashMap<u64, u3
         VOp::Sat => TRIFLE,
         VOp::Pair => 0.0,
         VOp::Multi(_) => 1.0,
-        VOp::Alu(op) => match op.info().shape {
-            Shape::Comp => {
-                if counts.is_empty() {
-                    return 1.0 + TRIFLE;
-                }
-                let m = counts.get(&key).copied().unwrap_or(1).max(1);
-                m.div_ceil(4) as f32 / m as f32 + TRIFLE
+        // What the consumer expands costs all its slots.
+        VOp::Alu(op) if !g.taken.even_slots() => {
+            g.taken.slots(op) as f32 * lane_price(g, d, op, pick, key, counts)
+        }
+        VOp::Alu(op) => lane_price(g, d, op, pick, key, counts),
+    }
+}
+
+/// The price of an operation that takes one slot.
+fn lane_price(
+    g: &Graph,
+    d: &tgsi_ir::ValueData,
+    op: Opcode,
+    pick: &[u32],
+    key: u64,
+    counts: &FxHashMap<u64, u32>,
+) -> f32 {
+    match op.info().shape {
+        Shape::Comp => {
+            if counts.is_empty() {
+                return 1.0 + TRIFLE;
             }
-            Shape::Dot(n) => 1.0 + TRIFLE + foreign(g, d, usize::from(n), pick),
-            _ => 1.0 + TRIFLE,
-        },
+            let m = counts.get(&key).copied().unwrap_or(1).max(1);
+            m.div_ceil(4) as f32 / m as f32 + TRIFLE
+        }
+        Shape::Dot(n) => 1.0 + TRIFLE + foreign(g, d, usize::from(n), pick),
+        _ => 1.0 + TRIFLE,
     }
 }
 

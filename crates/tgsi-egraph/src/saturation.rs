@@ -377,7 +377,7 @@ pub fn saturate_with_egg(
     };
     let mut back = Back {
         egraph: &runner.egraph,
-        out: Graph::empty(f, rules.len()),
+        out: Graph::empty(f, rules.len(), config.taken),
         leaves: vec![None; f.values.len()],
         made: vec![Progress::Open; usize::from(max_id(&runner.egraph)) + 1],
         limits,

@@ -421,7 +421,7 @@ fn programs_of_the_first_era_are_left_alone() {
                 depth: 1,
                 matches: 1,
                 explore: false,
-                legal: |_| true,
+                taken: &Default::default(),
                 spend: &|| true,
                 disabled: &[],
                 sensitive: &[],

@@ -75,6 +75,8 @@ pub struct Outcome {
     pub rewriting: Rewriting,
     /// The rules that took part, by instruction of the input; only filled if [`Options::explain`] is set.
     pub explanation: Vec<Explanation>,
+    /// Why the result keeps control flow that the target does not take.
+    pub kept: Option<String>,
 }
 
 /// A return to the input.

@@ -1,5 +1,7 @@
 //! What to do, and to which end.
 
+use std::borrow::Cow;
+
 use tgsi_rules::Profile;
 use tgsi_target::Target;
 
@@ -38,8 +40,22 @@ pub struct Options {
     pub profile: Profile,
     /// Tell which rules changed what each instruction computed, in [`crate::Outcome::explanation`].
     pub explain: bool,
+    /// Use nothing that the target's consumer expands itself, so that the result is what the hardware
+    /// runs.
+    pub expand: bool,
     /// A clock in nanoseconds, for [`crate::Outcome::pass_times`]. The default stands still at 0.
     pub now: fn() -> u64,
+}
+
+impl Options {
+    /// What the result is for: the target, without what its consumer expands if that may not be used.
+    pub fn consumer(&self) -> Cow<'_, Target> {
+        if self.expand && !self.target.opcodes.expanded.is_empty() {
+            Cow::Owned(self.target.clone().without_expansions())
+        } else {
+            Cow::Borrowed(&self.target)
+        }
+    }
 }
 
 impl Default for Options {
@@ -54,6 +70,7 @@ impl Default for Options {
             disable: Vec::new(),
             profile: Profile::Auto,
             explain: false,
+            expand: false,
             now: || 0,
         }
     }

@@ -1,5 +1,8 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use tgsi::Program;
 use tgsi_ir::layout::layout;
 use tgsi_ir::{Function, lift};
@@ -10,8 +13,9 @@ use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Slack, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::cx::Rewriting;
+use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
-use tgsi_target::{Cost, Counts, Target, count, count_result};
+use tgsi_target::{Cost, Counts, Taken, Target, count, count_result};
 
 use crate::explain::{Origins, explanation};
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
@@ -37,6 +41,14 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
+    if let Cow::Owned(target) = options.consumer() {
+        let options = Options {
+            target,
+            expand: false,
+            ..options.clone()
+        };
+        return optimize_with(program, &options, observer);
+    }
     let before = count(program);
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
@@ -60,6 +72,7 @@ pub fn optimize_with(
         best, rewriting, ..
     } = state;
     let rounds = run.round;
+    let reason = run.reason.take();
     let pass_times = run.times;
     // Where one allocation is wrong, no other is trusted.
     let wrong = run.wrong.is_some();
@@ -70,8 +83,11 @@ pub fn optimize_with(
     } else {
         Vec::new()
     };
+    let result = best.as_ref().map_or(program, |b| &b.program);
+    let kept = reason.filter(|_| !options.target.not_taken(result).is_empty());
     match best {
         Some(b) => Outcome {
+            kept,
             program: b.program,
             before,
             after: b.counts,
@@ -86,6 +102,7 @@ pub fn optimize_with(
             explanation,
         },
         None => Outcome {
+            kept,
             fallback,
             rounds,
             pass_times,
@@ -111,6 +128,7 @@ impl Outcome {
             pass_times: Vec::new(),
             rewriting: Rewriting::default(),
             explanation: Vec::new(),
+            kept: None,
         }
     }
 }
@@ -164,6 +182,7 @@ pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGrap
     }
     let f = lift(program).map_err(|e| NoGraph::Input(e.to_string()))?;
     let f = run.clean(f).map_err(|e| NoGraph::Input(e.reason))?;
+    let f = run.legal(f).0;
     if f.values.len() > MOST_SHOWN {
         return Err(NoGraph::TooLarge {
             values: f.values.len(),
@@ -260,6 +279,10 @@ struct Run<'a, 'o> {
     whole_outputs: Vec<i32>,
     /// The first allocation that its check refused.
     wrong: Option<Fallback>,
+    /// What the target takes.
+    taken: Arc<Taken>,
+    /// Why control flow is left that the target does not take.
+    reason: Option<String>,
 }
 
 impl<'a, 'o> Run<'a, 'o> {
@@ -284,6 +307,8 @@ impl<'a, 'o> Run<'a, 'o> {
             input: program,
             whole_outputs: whole_outputs(program, options),
             wrong: None,
+            taken: Arc::new(Taken::of(&options.target)),
+            reason: None,
         }
     }
 
@@ -391,6 +416,7 @@ impl<'a, 'o> Run<'a, 'o> {
         // Identities sometimes part lanes that the source computed by one instruction.
         let plain = self.looks_at_source().then(|| f.clone());
         f = self.clean(f)?;
+        let (f, forced) = self.legal(f);
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         let mut variants = self.variants(f);
@@ -398,7 +424,10 @@ impl<'a, 'o> Run<'a, 'o> {
             let copied = tgsi_passes::run_pass("copy-prop", &f, &self.cx());
             variants.push((copied.unwrap_or(f), Rewriting::default()));
         }
-        for (f, rewriting) in variants {
+        for (f, mut rewriting) in variants {
+            // Rules make nothing that is not taken, but cleaning may have.
+            let (f, more) = self.legal(f);
+            rewriting.contract = rewriting.contract.and(forced).and(more);
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             match self.emitted(&f, program, negates, bound) {
                 Ok(Some(better)) => {
@@ -598,6 +627,7 @@ impl<'a, 'o> Run<'a, 'o> {
             profile: self.options.profile,
             disabled_rules: self.disabled_rules.clone(),
             explain: self.options.explain,
+            taken: Arc::clone(&self.taken),
             ..PassCx::default()
         };
         cx.fuel.set(self.fuel);
@@ -651,8 +681,32 @@ impl<'a, 'o> Run<'a, 'o> {
         out
     }
 
-    fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
+    /// A function in terms of what the target takes, as far as that goes, and what was not kept bit
+    /// for bit.
+    fn legal(&mut self, f: Function) -> (Function, Contract) {
+        let chosen = self.options.passes.is_some();
+        let disabled = self.options.disable.iter().any(|d| d == "legalize");
+        if self.taken.everything() || chosen || disabled {
+            return (f, Contract::EXACT);
+        }
         let cx = self.cx();
+        let start = (self.options.now)();
+        let done = self.timed("legalize", |_| legalized(&f, &cx));
+        let nanos = (self.options.now)().saturating_sub(start);
+        self.fuel = cx.fuel.get();
+        self.reason = done.reason.or(self.reason.take());
+        let changed = done.function.is_some();
+        let f = done.function.unwrap_or(f);
+        self.tell("legalize", changed, nanos, &f);
+        (f, done.contract)
+    }
+
+    fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
+        let mut cx = self.cx();
+        // What is going to be written otherwise may pass through anything.
+        if !self.taken.everything() && !not_taken(&f, &self.taken).is_empty() {
+            cx.taken = Arc::default();
+        }
         let names: Vec<String> = match &self.options.passes {
             Some(list) => list.iter().map(|p| p.name.clone()).collect(),
             None => vec!["clean".to_owned()],

@@ -5,6 +5,7 @@
 //! * [`Cost`]: the order in which two programs for one target compare.
 //! * [`fit_report`]: every limit a program exceeds, as "needs N of M", and what the target does not
 //!   have; [`place`] says which instruction is to blame.
+//! * [`Taken`]: which operations a consumer has.
 //! * [`virgl_introduces`]: what an output contains that virglrenderer would drop
 //!   or mistranslate and that its input did not contain.
 //!
@@ -15,6 +16,7 @@ mod cost;
 mod count;
 mod fit;
 mod indirections;
+mod legal;
 mod missing;
 mod place;
 mod registers;
@@ -28,6 +30,7 @@ pub use cost::Cost;
 pub use count::{Class, Counts, class, count, count_result};
 pub use fit::{Excess, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
+pub use legal::Taken;
 pub use missing::{FlowKind, Missing};
 pub use place::{Place, place};
 pub use slots::Slots;

@@ -14,6 +14,8 @@ pub enum Missing {
     Flow(FlowKind, Opcode, usize),
     /// Integer operations, where opcodes are not listed.
     Integers(Opcode, usize),
+    /// A modifier of an operand or a result.
+    Modifier(&'static str, usize),
     /// Another channel of an address register than x.
     AddressChannel(usize),
     /// The stage.
@@ -48,7 +50,7 @@ impl FlowKind {
     }
 
     /// The kind that an opcode belongs to. BRK and RET leave what another one opened.
-    fn of(op: Opcode) -> Option<FlowKind> {
+    pub(crate) fn of(op: Opcode) -> Option<FlowKind> {
         Some(match op {
             Opcode::If | Opcode::Uif | Opcode::Ifc | Opcode::Else | Opcode::Endif | Opcode::Bra => {
                 FlowKind::Branches
@@ -68,7 +70,7 @@ impl FlowKind {
         })
     }
 
-    fn taken(self, flow: &Flow) -> bool {
+    pub(crate) fn taken(self, flow: &Flow) -> bool {
         match self {
             FlowKind::Branches => flow.branches,
             FlowKind::Loops => flow.loops,
@@ -86,6 +88,7 @@ impl Missing {
             Missing::Opcode(_, at)
             | Missing::Flow(_, _, at)
             | Missing::Integers(_, at)
+            | Missing::Modifier(_, at)
             | Missing::AddressChannel(at) => Some(at),
             Missing::Stage(_) => None,
         }
@@ -97,6 +100,7 @@ impl Missing {
             Missing::Opcode(op, _) => op.name(),
             Missing::Flow(kind, ..) => kind.name(),
             Missing::Integers(..) => "integers",
+            Missing::Modifier(name, _) => name,
             Missing::AddressChannel(_) => "address-channel",
             Missing::Stage(_) => "stage",
         }
@@ -121,6 +125,9 @@ impl std::fmt::Display for Missing {
             Missing::Integers(op, _) => {
                 write!(f, "uses {}, the target has no integers", op.name())
             }
+            Missing::Modifier(name, _) => {
+                write!(f, "uses {name}, which the target does not have")
+            }
             Missing::AddressChannel(_) => {
                 f.write_str("indexes by another channel of an address register than x")
             }
@@ -144,7 +151,8 @@ pub(crate) fn missing(target: &Target, program: &Program) -> Vec<Missing> {
     let everything = target.opcodes.native.is_none()
         && target.arithmetic.integers
         && target.flow == Flow::default()
-        && !target.operands.address_x_only;
+        && !target.operands.address_x_only
+        && !(target.operands.no_abs || target.operands.no_negate || target.operands.no_saturate);
     if everything {
         return found;
     }
@@ -152,7 +160,8 @@ pub(crate) fn missing(target: &Target, program: &Program) -> Vec<Missing> {
         let lacks = of_inst(target, inst, at);
         let channel = target.operands.address_x_only && indexes_otherwise(inst);
         let channel = channel.then_some(Missing::AddressChannel(at));
-        for new in lacks.into_iter().chain(channel) {
+        let modifiers = modifiers(target, inst, at);
+        for new in lacks.into_iter().chain(channel).chain(modifiers) {
             if !found.iter().any(|m| m.is_like(&new)) {
                 found.push(new);
             }
@@ -182,6 +191,21 @@ fn is_integer(op: Opcode) -> bool {
     let info = op.info();
     !matches!(op, Opcode::Arl | Opcode::Arr | Opcode::Ara)
         && (integer(info.dst_ty) || info.src_ty.iter().any(|t| integer(*t)))
+}
+
+/// The modifiers of an instruction that the target does not take.
+fn modifiers(target: &Target, inst: &Inst, at: usize) -> impl Iterator<Item = Missing> {
+    let o = &target.operands;
+    let any = |has: fn(&tgsi::Src) -> bool| inst.srcs.iter().any(has);
+    let found = [
+        (o.no_abs && any(|s| s.abs), "|x|"),
+        (o.no_negate && any(|s| s.neg), "-x"),
+        (o.no_saturate && inst.sat, "_SAT"),
+    ];
+    found
+        .into_iter()
+        .filter(|f| f.0)
+        .map(move |f| Missing::Modifier(f.1, at))
 }
 
 fn indexes_otherwise(inst: &Inst) -> bool {

@@ -20,7 +20,7 @@ const OPERATIONS: u32 = 1 << 15;
 /// Most levels of branches that exits in the middle of a written-out loop may open.
 const LEVELS: u32 = 16;
 
-/// Most values of a copy: so many times those of the function, and [`ROOM`] more.
+/// Most values of a copy that must pay: so many times those of the function, and [`ROOM`] more.
 const GROWTH: usize = 3;
 
 /// See [`GROWTH`].
@@ -35,12 +35,18 @@ pub(super) struct Unrolled {
     pub loops: Vec<RegionId>,
 }
 
-/// Copies with the loops in `chosen` written out where their number of iterations is constant;
+/// Most values of a copy that must pay.
+pub(super) fn room(old: &Function) -> usize {
+    old.values.len() * GROWTH + ROOM
+}
+
+/// Copies of at most `limit` values with the loops in `chosen` written out where their number of iterations is constant;
 /// `None` if nothing comes of it.
 pub(super) fn unrolled(
     old: &Function,
     chosen: &FxHashSet<RegionId>,
     varying: &FxHashMap<RegionId, Varying>,
+    limit: usize,
 ) -> Option<Unrolled> {
     let mut c = Copy {
         old,
@@ -55,7 +61,7 @@ pub(super) fn unrolled(
         spans: vec![Span::default()],
         inside: 0,
         left: OPERATIONS,
-        limit: old.values.len() * GROWTH + ROOM,
+        limit,
         count: 0,
         loops: Vec::new(),
         failed: false,
@@ -653,7 +659,7 @@ fn uses(f: &Function, body: &Body, skip: RegionId, out: &mut Vec<Value>) {
 
 /// Whether [`nest`] can do away with the exits to `id`: each ends an arm, and what follows it runs
 /// in the other one.
-fn nests(items: &[Item], id: RegionId, level: u32) -> bool {
+pub(crate) fn nests(items: &[Item], id: RegionId, level: u32) -> bool {
     let Some((at, i)) = first_exit(items, id) else {
         return items
             .iter()
@@ -682,7 +688,7 @@ fn leaves(item: &Item, id: RegionId) -> bool {
 }
 
 /// Appends items without their exits to `id`; what these hand on, if control comes to the end.
-fn nest(
+pub(crate) fn nest(
     f: &mut Function,
     mut items: Vec<Item>,
     id: RegionId,

@@ -239,7 +239,7 @@ fn size(body: &Body) -> u32 {
 }
 
 /// Whether one of the items goes on with the next iteration of `id`.
-pub(super) fn repeats(items: &[Item], id: RegionId) -> bool {
+pub(crate) fn repeats(items: &[Item], id: RegionId) -> bool {
     items.iter().any(|item| match item {
         Item::Repeat(d, _) => *d == id,
         Item::If(i) => repeats(&i.then.items, id) || repeats(&i.els.items, id),

@@ -74,7 +74,7 @@ pub(crate) fn graph(f: &Function, rules: &Rules, s: &Setting) -> Graph {
         depth: s.depth,
         matches: s.matches,
         explore: s.explore,
-        legal: |op| op.info().era == tgsi::Era::Current,
+        taken: &Default::default(),
         spend: &|| {
             let n = left.get();
             left.set(n.saturating_sub(1));
