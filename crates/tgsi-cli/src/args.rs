@@ -143,6 +143,9 @@ pub(crate) struct OptimizeArgs {
     /// Verify after every pass
     #[arg(long)]
     pub(crate) verify_each: bool,
+    /// Check each allocation of registers
+    #[arg(long)]
+    pub(crate) check_regalloc: bool,
     /// Programs worked on at once. Default: one a core
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,

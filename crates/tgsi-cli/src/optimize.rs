@@ -262,6 +262,7 @@ impl Job {
             passes,
             fuel: args.fuel,
             verify_each: args.verify_each,
+            check_regalloc: args.check_regalloc,
             disable: args.disable.clone(),
             profile: find_profile(&args.fp)?,
             explain: args.explain,

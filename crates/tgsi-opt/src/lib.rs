@@ -64,6 +64,8 @@ pub struct Outcome {
     pub rounds: u32,
     /// A lower bound of the temporaries that the result's instructions need, where one is known.
     pub temps_bound: Option<u32>,
+    /// A quarter of the most channels that are live at once in the result, rounded up, where that is known.
+    pub temps_channel_bound: Option<u32>,
     /// Instructions below which no packing of what the result computes comes; nothing where the result
     /// is the input.
     pub instructions_bound: Option<u32>,

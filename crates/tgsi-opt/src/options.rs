@@ -30,6 +30,8 @@ pub struct Options {
     pub fuel: Option<u64>,
     /// Verify after every pass, not only at the end.
     pub verify_each: bool,
+    /// Check each allocation of registers: does every operand find its word on every path?
+    pub check_regalloc: bool,
     /// Passes of the pipeline that are left out.
     pub disable: Vec<String>,
     /// What rewriting may do with floats.
@@ -48,6 +50,7 @@ impl Default for Options {
             passes: None,
             fuel: None,
             verify_each: false,
+            check_regalloc: false,
             disable: Vec::new(),
             profile: Profile::Auto,
             explain: false,
