@@ -1,8 +1,9 @@
 //! One rebuild that writes every operation the target does not take in operations that it takes.
 
+use std::f32::consts::{FRAC_1_PI, PI};
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::f32::consts::{FRAC_1_PI, PI};
 use tgsi::{Dst, File, Inst, Opcode, Register, Src, XYZW};
 use tgsi_egraph::Made;
 use tgsi_ir::rewrite::Node;
@@ -55,7 +56,7 @@ pub(super) enum Shadow {
 }
 
 /// A source that is read as words.
-fn source() -> Src {
+pub(super) fn source() -> Src {
     Src {
         reg: Register::direct(File::Null, 0),
         swizzle: XYZW,
