@@ -201,14 +201,23 @@ impl Job {
                 let base = results
                     .entry((None, level))
                     .or_insert_with(|| optimized(&text, &program, &Target::default(), level));
-                let (result, counts) = if hopeless(target, &base.1) {
-                    base
-                } else {
-                    results
+                if hopeless(target, &base.1) || target.fits(&base.0, &base.1) {
+                    after.push(self.reasons(target, &base.0, &base.1));
+                    continue;
+                }
+                // Little work does for most programs, and tells of what a target has not got at all.
+                let mut found = Vec::new();
+                for level in [Level::O1.min(level), level] {
+                    let (result, counts) = results
                         .entry((Some(self.same[i]), level))
-                        .or_insert_with(|| optimized(&text, &program, target, level))
-                };
-                after.push(self.reasons(target, result, counts));
+                        .or_insert_with(|| optimized(&text, &program, target, level));
+                    found = self.reasons(target, result, counts);
+                    let missing = |r: &Reason| matches!(r.excess, Excess::Missing(_));
+                    if found.is_empty() || found.iter().any(missing) {
+                        break;
+                    }
+                }
+                after.push(found);
             }
             fits.push(Some(Fit { before, after }));
         }

@@ -44,6 +44,9 @@ pub(super) struct Expand<'a> {
     pub refused: Vec<Value>,
     /// Whether integers are parts of an address, and small for that.
     pub address: bool,
+    /// Steps into what a value is made of, and how many there were in all.
+    pub deep: u32,
+    pub steps: u32,
 }
 
 /// What a phi of floats beside another one holds.
@@ -87,6 +90,8 @@ impl<'a> Expand<'a> {
             shadows: FxHashMap::default(),
             refused: Vec::new(),
             address: false,
+            deep: 0,
+            steps: 0,
         }
     }
 
