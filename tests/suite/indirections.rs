@@ -43,7 +43,12 @@ fn all(folder: &Path) -> Check {
             };
             let outcome = tgsi_opt::optimize(&program, &options);
             let of = |model| indirections(&outcome.program, model);
-            let found = of(target.indirection_model).max(of(IndirectionModel::Arb));
+            // A fetch into an output starts a phase of i915 whatever the order.
+            let own = match target.indirection_model {
+                IndirectionModel::I915Phase => 0,
+                model => of(model),
+            };
+            let found = own.max(of(IndirectionModel::Arb));
             let least = certificate(&outcome.program).indirections;
             if !target.fits(&outcome.program, &outcome.after) {
                 continue;
@@ -52,12 +57,7 @@ fn all(folder: &Path) -> Check {
             if found == least {
                 continue;
             }
-            let most = target.limits.indirections.unwrap_or(0);
-            let tight = target
-                .limits
-                .temps
-                .is_some_and(|n| 2 * outcome.after.temps > n);
-            if found <= most && tight {
+            if target.limits.indirections.is_some_and(|n| found <= n) {
                 further += 1;
             } else {
                 failed.push(format!(
@@ -72,7 +72,7 @@ fn all(folder: &Path) -> Check {
         "{checked} results that fit, {} by the certificate, {further} with more nodes for registers",
         checked - further - failed.len()
     );
-    if failed.is_empty() && checked > 0 {
+    if failed.is_empty() && checked > 0 && 100 * further <= checked {
         return Ok(());
     }
     let count = failed.len();
