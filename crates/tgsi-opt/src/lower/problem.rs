@@ -25,6 +25,9 @@ pub(super) struct Seats {
     precise: bool,
 }
 
+/// When each channel of a register is taken: from one line to another.
+type Times = [SmallVec<[(u32, u32); 2]>; 4];
+
 /// The allocation problem of a sequence of lines.
 pub(super) struct Problem<'a> {
     p: &'a Packing,
@@ -34,7 +37,7 @@ pub(super) struct Problem<'a> {
     /// The arrays.
     pub(super) arrays: Vec<Array>,
     /// For seats that must have their register for themselves at times: when each channel is taken.
-    alone: FxHashMap<u32, [SmallVec<[(u32, u32); 2]>; 4]>,
+    alone: FxHashMap<u32, Times>,
 }
 
 impl<'a> Problem<'a> {
