@@ -1019,12 +1019,12 @@ fn fitting_several_programs() {
     let f = Folder::new();
     f.file("in/chain.tgsi", CHAIN);
     f.file(
-        "in/divided.tgsi",
-        &CHAIN.replace("3: MOV OUT[0], TEMP[2]", "3: DIV OUT[0], TEMP[2], IN[0]"),
+        "in/derived.tgsi",
+        &CHAIN.replace("3: MOV OUT[0], TEMP[2]", "3: DDX OUT[0], TEMP[2]"),
     );
     f.file("in/copied.tgsi", PROGRAM);
     let output = run(&f, &["fit", "in"]);
-    let wanted = "r300-fs   3         2         2    DIV 1\n";
+    let wanted = "r300-fs   3         2         2    DDX 1\n";
     check(
         &output,
         0,
@@ -1050,7 +1050,7 @@ fn fitting_several_programs() {
         &[
             // The copy goes without the temporary.
             "in/copied.tgsi   no        no   yes\n",
-            "uses DIV, which the target does not have (and 1 more)",
+            "uses DDX, which the target does not have (and 1 more)",
             "r300-fs  3",
         ],
         &[],

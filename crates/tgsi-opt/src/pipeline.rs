@@ -886,14 +886,15 @@ impl<'a, 'o> Run<'a, 'o> {
         }
     }
 
-    /// The highest level that fetches may have, where the target limits it below what the program
+    /// The highest level that fetches may have, where the target has few, or fewer than the program
     /// could reach.
     fn level_limit(&self, program: &Program) -> Option<u32> {
         let most = self.options.target.limits.indirections?.saturating_sub(1);
         let begins =
             |i: &&tgsi::Inst| i.op.info().shape == tgsi::Shape::Tex || i.op == tgsi::Opcode::KillIf;
         let fetches = program.insts.iter().filter(begins).count();
-        (fetches > most as usize).then_some(most)
+        let matters = fetches > 0 && most < FEW_NODES || fetches > most as usize;
+        matters.then_some(most)
     }
 
     fn pack_options<'w>(
@@ -942,6 +943,9 @@ enum Order {
     /// By levels of fetches, up to the given one.
     Levels(Slack, u32),
 }
+
+/// From how many nodes on a target has more than nearly any program needs.
+const FEW_NODES: u32 = 16;
 
 /// How many nodes more than there must be are tried.
 const MOST_NODES: u32 = 3;

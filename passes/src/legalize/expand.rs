@@ -1,8 +1,9 @@
 //! One rebuild that writes every operation the target does not take in operations that it takes.
 
+use std::f32::consts::{FRAC_1_PI, PI};
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::f32::consts::{FRAC_1_PI, PI};
 use tgsi::{Dst, File, Inst, Opcode, Register, Src, XYZW};
 use tgsi_egraph::Made;
 use tgsi_ir::rewrite::Node;
@@ -43,6 +44,9 @@ pub(super) struct Expand<'a> {
     pub refused: Vec<Value>,
     /// Whether integers are parts of an address, and small for that.
     pub address: bool,
+    /// Steps into what a value is made of, and how many there were in all.
+    pub deep: u32,
+    pub steps: u32,
 }
 
 /// What a phi of floats beside another one holds.
@@ -55,7 +59,7 @@ pub(super) enum Shadow {
 }
 
 /// A source that is read as words.
-fn source() -> Src {
+pub(super) fn source() -> Src {
     Src {
         reg: Register::direct(File::Null, 0),
         swizzle: XYZW,
@@ -86,6 +90,8 @@ impl<'a> Expand<'a> {
             shadows: FxHashMap::default(),
             refused: Vec::new(),
             address: false,
+            deep: 0,
+            steps: 0,
         }
     }
 

@@ -1,13 +1,14 @@
 //! A function without branches: every arm runs, and phis, kills and stores are selected.
 
 use smallvec::SmallVec;
-use tgsi::{File, Inst, Opcode, Register, Src, XYZW};
+use tgsi::{File, Inst, Opcode, Src};
 use tgsi_ir::rewrite::{Node, known_branch};
 use tgsi_ir::{
     Args, Body, Case, FUNCTION, Function, If, Item, LaneHint, Multi, MultiKind, RegionId, Slot,
     Switch, VOp, Value, ix,
 };
 
+use super::expand::source;
 use crate::facts::is_bool_mask;
 use crate::simplify::make;
 
@@ -462,16 +463,5 @@ impl Flat<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// A source that is read as words.
-fn source() -> Src {
-    Src {
-        reg: Register::direct(File::Null, 0),
-        swizzle: XYZW,
-        abs: false,
-        neg: false,
-        span: Default::default(),
     }
 }

@@ -59,6 +59,12 @@ fn is_comparison(op: Opcode) -> bool {
     )
 }
 
+/// How deep it is looked into what a truth value or a number is made of.
+const MOST_DEEP: u32 = 64;
+
+/// How many values are looked at for one: a value may be reached in many ways.
+const MOST_STEPS: u32 = 2_000;
+
 impl Expand<'_> {
     /// What stands for an integer operation whose result is read as a word: a selection of words, or
     /// a float. Nothing where only what reads it can tell what it is.
@@ -98,7 +104,10 @@ impl Expand<'_> {
             _ => return None,
         }
         let v = self.select(c, a, b)?;
-        self.selects.insert(v, [c, a, b]);
+        // What is one of its parts is not made of them.
+        if ![c, a, b].contains(&v) {
+            self.selects.insert(v, [c, a, b]);
+        }
         Some(v)
     }
 
@@ -172,6 +181,22 @@ impl Expand<'_> {
         Some(self.blend(t, a, b))
     }
 
+    /// One step further into what a value is made of; nothing beyond [`MOST_DEEP`] steps in a row or
+    /// [`MOST_STEPS`] in all.
+    fn deeper<T>(&mut self, step: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.deep == 0 {
+            self.steps = 0;
+        }
+        if self.deep >= MOST_DEEP || self.steps >= MOST_STEPS {
+            return None;
+        }
+        self.deep += 1;
+        self.steps += 1;
+        let found = step(self);
+        self.deep -= 1;
+        found
+    }
+
     /// Whether a comparison may be a test of a difference, of which a NaN decides otherwise: where the
     /// program grants that, or the target has not got the comparison.
     fn may_test(&self, op: Opcode) -> bool {
@@ -181,6 +206,10 @@ impl Expand<'_> {
 
     /// 1.0 where a word has a bit set, else 0.0.
     pub(super) fn test(&mut self, v: Value) -> Option<Value> {
+        self.deeper(|e| e.test_made(v))
+    }
+
+    fn test_made(&mut self, v: Value) -> Option<Value> {
         if let Some(t) = self.truth(v) {
             return Some(t);
         }
@@ -234,7 +263,7 @@ impl Expand<'_> {
         if let Some(&t) = self.truths.get(&v) {
             return t;
         }
-        let t = self.truth_made(v);
+        let t = self.deeper(|e| e.truth_made(v));
         self.truths.insert(v, t);
         t
     }
@@ -343,6 +372,10 @@ impl Expand<'_> {
 
     /// The float that equals an integer, where all of its operations are exact as floats.
     pub(super) fn number(&mut self, v: Value) -> Option<Number> {
+        self.deeper(|e| e.number_made(v))
+    }
+
+    fn number_made(&mut self, v: Value) -> Option<Number> {
         use Opcode::*;
         if let Some(&[c, a, b]) = self.selects.get(&v) {
             return self.either(c, a, b);

@@ -25,8 +25,8 @@ pub(super) struct Seats {
     precise: bool,
 }
 
-/// When each channel of a register is taken: from one line to another.
-type Times = [SmallVec<[(u32, u32); 2]>; 4];
+/// Half-open segments of points.
+type Segments = SmallVec<[(u32, u32); 2]>;
 
 /// The allocation problem of a sequence of lines.
 pub(super) struct Problem<'a> {
@@ -37,7 +37,7 @@ pub(super) struct Problem<'a> {
     /// The arrays.
     pub(super) arrays: Vec<Array>,
     /// For seats that must have their register for themselves at times: when each channel is taken.
-    alone: FxHashMap<u32, Times>,
+    alone: FxHashMap<u32, [Segments; 4]>,
 }
 
 impl<'a> Problem<'a> {
@@ -98,7 +98,7 @@ impl<'a> Problem<'a> {
                 seat_of[w as usize] = i as u32;
             }
         }
-        let mut spans: FxHashMap<u32, SmallVec<[(u32, u32); 2]>> = FxHashMap::default();
+        let mut spans: FxHashMap<u32, Segments> = FxHashMap::default();
         let mut at = 0;
         while at < lines.lines.len() {
             let end = run_end(lines, self.p, at);
