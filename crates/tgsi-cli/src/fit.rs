@@ -11,9 +11,10 @@ use tgsi_target::{Counts, Excess, Target, count, fit_report, place};
 
 use crate::args::FitArgs;
 use crate::check;
+use crate::engine::find_level;
 use crate::exit::Exit;
 use crate::files::{self, Input};
-use crate::optimize::{find_level, in_parallel};
+use crate::optimize::in_parallel;
 use crate::report::Reporter;
 use crate::stats::stage_name;
 use crate::targets;

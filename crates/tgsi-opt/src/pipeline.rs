@@ -12,21 +12,36 @@ use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Slack, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
-use tgsi_passes::cx::Rewriting;
+use tgsi_passes::cx::{LastSite, Rewriting};
 use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
-use crate::explain::{Origins, explanation};
+use crate::explain::{NOWHERE, Origins, explanation};
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
-use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
+use crate::{
+    Fallback, FallbackKind, Fault, LastRewrite, Level, Observer, Options, Outcome, PassEvent,
+    PassInfo, Stage,
+};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
 pub fn optimize(program: &Program, options: &Options) -> Outcome {
     optimize_with(program, options, None)
 }
+
+/// More than any program costs.
+const MOST: Cost = Cost {
+    misfit: u32::MAX,
+    instructions: u32::MAX,
+    limited_slots: u32::MAX,
+    limited_indirections: u32::MAX,
+    temps: u32::MAX,
+    indirections: u32::MAX,
+    immediates: u32::MAX,
+    tokens: u32::MAX,
+};
 
 /// Most rounds at `-O2`: each but the last made the program cheaper.
 const MAX_ROUNDS: u32 = 8;
@@ -41,21 +56,38 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
+    optimize_watched(program, options, observer, LastSite::default())
+}
+
+/// As [`optimize_with`]; `last` holds where the last unit of fuel went even if a pass panics.
+pub(crate) fn optimize_watched(
+    program: &Program,
+    options: &Options,
+    observer: Option<&mut dyn Observer>,
+    last: LastSite,
+) -> Outcome {
     if let Cow::Owned(target) = options.consumer() {
         let options = Options {
             target,
             expand: false,
             ..options.clone()
         };
-        return optimize_with(program, &options, observer);
+        return optimize_watched(program, &options, observer, last);
     }
     let before = count(program);
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
     }
-    let mut run = Run::new(program, options, observer);
+    let mut run = Run {
+        last,
+        ..Run::new(program, options, observer)
+    };
     let mut state = State {
-        cost: Cost::of(program, &before, &options.target),
+        cost: if options.any_cost {
+            MOST
+        } else {
+            Cost::of(program, &before, &options.target)
+        },
         best: None,
         rewriting: Rewriting::default(),
         origins: Origins::default(),
@@ -77,6 +109,7 @@ pub fn optimize_with(
     } = state;
     let rounds = run.round;
     let reason = run.reason.take();
+    let (rewrites, last_rewrite) = (run.rewrites, run.last_rewrite);
     let pass_times = run.times;
     // Where one allocation is wrong, no other is trusted.
     let wrong = run.wrong.is_some();
@@ -104,6 +137,8 @@ pub fn optimize_with(
             pass_times,
             rewriting,
             explanation,
+            rewrites,
+            last_rewrite,
         },
         None => Outcome {
             kept,
@@ -111,6 +146,8 @@ pub fn optimize_with(
             rounds,
             pass_times,
             explanation,
+            rewrites,
+            last_rewrite,
             ..Outcome::input(program, before)
         },
     }
@@ -133,6 +170,8 @@ impl Outcome {
             rewriting: Rewriting::default(),
             explanation: Vec::new(),
             kept: None,
+            rewrites: 0,
+            last_rewrite: None,
         }
     }
 }
@@ -235,13 +274,38 @@ pub fn passes() -> &'static [PassInfo] {
     &ALL
 }
 
-/// Steps of the exact search for fewer temporaries in one allocation. At -O2 they cost a tenth of the
-/// time and save 0.6 % of the temporaries.
-fn exact_steps(level: Level) -> u32 {
-    match level {
-        Level::O0 | Level::O1 => 0,
-        Level::O2 => 300,
-        Level::O3 => 3_000,
+/// The rewrite that took the last unit of fuel. Its round began with a program that computes what the
+/// input does at `origins`, where they are known.
+pub(crate) fn last_rewrite(last: &LastSite, origins: Option<&Origins>) -> Option<LastRewrite> {
+    let site = last.get()?;
+    let inst = site.hint.and_then(|h| match origins {
+        Some(origins) => Some(origins.get(h.inst, h.lane)?.0),
+        None => (site.round == 1).then_some(h.inst),
+    });
+    Some(LastRewrite {
+        pass: site.pass,
+        rule: site.rule.map(rule_name),
+        round: site.round,
+        // What no instruction computes has a number beyond all of them.
+        instruction: inst.filter(|&i| i != NOWHERE),
+    })
+}
+
+/// The name of a rule.
+fn rule_name(rule: u16) -> &'static str {
+    let rules = &tgsi_passes::rules::rule_set().rules;
+    rules.get(usize::from(rule)).map_or("", |r| &r.name)
+}
+
+/// Turns the sign of the first operand that is a value in the last instruction that has one.
+fn spoil(program: &mut Program) {
+    let values = |s: &&mut tgsi::Src| {
+        use tgsi::File::{Const, Imm, In, Temp};
+        matches!(s.reg.file, Temp | Const | Imm | In)
+    };
+    let mut sources = program.insts.iter_mut().rev().flat_map(|i| &mut i.srcs);
+    if let Some(src) = sources.find(values) {
+        src.neg = !src.neg;
     }
 }
 
@@ -287,6 +351,12 @@ struct Run<'a, 'o> {
     taken: Arc<Taken>,
     /// Why control flow is left that the target does not take.
     reason: Option<String>,
+    /// Rewrites that passes did.
+    rewrites: u64,
+    /// Where the last unit of fuel went.
+    last: LastSite,
+    /// The same, in terms of the input.
+    last_rewrite: Option<LastRewrite>,
 }
 
 impl<'a, 'o> Run<'a, 'o> {
@@ -313,7 +383,31 @@ impl<'a, 'o> Run<'a, 'o> {
             wrong: None,
             taken: Arc::new(Taken::of(&options.target)),
             reason: None,
+            rewrites: 0,
+            last: LastSite::default(),
+            last_rewrite: None,
         }
+    }
+
+    /// Whether a part of the pipeline is left out.
+    fn skips(&self, stage: Stage) -> bool {
+        self.options.disable.iter().any(|d| d == stage.name())
+    }
+
+    /// Takes what passes spent and did.
+    fn spent(&mut self, cx: &PassCx) {
+        self.fuel = cx.fuel.get();
+        self.rewrites += cx.rewrites.get();
+    }
+
+    /// Notes which rewrite of the round took the last unit of fuel. The round began with a program that
+    /// computes what the input does at `origins`.
+    fn note_last(&mut self, origins: &Origins) {
+        if self.last_rewrite.is_some() {
+            return;
+        }
+        let origins = self.options.explain.then_some(origins);
+        self.last_rewrite = last_rewrite(&self.last, origins);
     }
 
     /// Whether rules may do anything.
@@ -358,7 +452,9 @@ impl<'a, 'o> Run<'a, 'o> {
         for _ in 0..MAX_ROUNDS {
             self.round += 1;
             let start = state.best.as_ref().map_or(input, |b| &b.program);
-            match self.once(start, state.cost) {
+            let found = self.once(start, state.cost);
+            self.note_last(&state.origins);
+            match found {
                 Ok(Some(better)) => {
                     self.accept(state, better);
                     gained = true;
@@ -367,7 +463,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 Err(reason) if self.round == 1 => return Err(reason),
                 Err(_) => break,
             }
-            if single {
+            if single || self.skips(Stage::Rounds) {
                 break;
             }
         }
@@ -389,9 +485,14 @@ impl<'a, 'o> Run<'a, 'o> {
     /// What -O3 adds to the result of -O2: a search from the input, then from the best, until neither
     /// level finds anything.
     fn search(&mut self, input: &Program, state: &mut State) {
+        if self.skips(Stage::Rounds) {
+            return;
+        }
         self.level = Level::O3;
         self.round += 1;
-        if let Ok(Some(better)) = self.once(input, state.cost) {
+        let found = self.once(input, state.cost);
+        self.note_last(&Origins::default());
+        if let Ok(Some(better)) = found {
             let mut fresh = State {
                 cost: state.cost,
                 best: None,
@@ -425,7 +526,9 @@ impl<'a, 'o> Run<'a, 'o> {
         let mut failed = None;
         let mut variants = self.variants(f);
         if let Some(f) = plain {
-            let copied = tgsi_passes::run_pass("copy-prop", &f, &self.cx());
+            let cx = self.cx();
+            let copied = tgsi_passes::run_pass("copy-prop", &f, &cx);
+            self.spent(&cx);
             variants.push((copied.unwrap_or(f), Rewriting::default()));
         }
         for (f, mut rewriting) in variants {
@@ -494,7 +597,10 @@ impl<'a, 'o> Run<'a, 'o> {
                 let most = limit.max(least).min(least + MOST_NODES);
                 (least..=most).flat_map(|n| SLACKS.map(|s| Order::Levels(s, n)))
             });
-            let all: Vec<Order> = plain.chain(by_levels).collect();
+            let mut all: Vec<Order> = plain.chain(by_levels).collect();
+            if self.skips(Stage::Orders) {
+                all.truncate(1);
+            }
             for strategy in all {
                 if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
                     // More nodes than must be are for programs that need many temporaries.
@@ -529,8 +635,8 @@ impl<'a, 'o> Run<'a, 'o> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if self.level == Level::O3 { 4 } else { 0 },
-                    exact: exact_steps(self.level),
+                    restarts: self.restarts(),
+                    exact: self.exact_steps(),
                     limit: self.options.target.limits.temps,
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
@@ -567,7 +673,7 @@ impl<'a, 'o> Run<'a, 'o> {
                         }
                         Err(e) => failed = Some(unsupported("lower", e.to_string())),
                     }
-                    if clean {
+                    if clean || self.skips(Stage::PartFetches) {
                         break;
                     }
                 }
@@ -589,7 +695,12 @@ impl<'a, 'o> Run<'a, 'o> {
 
     /// Prints a program; it is a candidate if it costs less than `bound` and the target takes it.
     fn candidate(&self, low: &Lowering<'_>, bound: Cost) -> Result<Option<Candidate>, LowerError> {
-        let program = low.print()?;
+        let mut program = low.print()?;
+        if let Some(Fault::Stage(stage)) = self.options.sabotage
+            && !self.skips(stage)
+        {
+            spoil(&mut program);
+        }
         if self.options.check_regalloc {
             low.check(&program)?;
         }
@@ -628,6 +739,12 @@ impl<'a, 'o> Run<'a, 'o> {
             disabled_rules: self.disabled_rules.clone(),
             explain: self.options.explain,
             taken: Arc::clone(&self.taken),
+            round: self.round,
+            last: LastSite::clone(&self.last),
+            sabotage: match self.options.sabotage {
+                Some(Fault::Pass(s)) => Some(s),
+                _ => None,
+            },
             ..PassCx::default()
         };
         cx.fuel.set(self.fuel);
@@ -641,6 +758,7 @@ impl<'a, 'o> Run<'a, 'o> {
         }
         let cx = self.cx();
         let level = self.level;
+        let saturates = !self.skips(Stage::Saturation);
         let mut out = self.timed("egraph", |_| {
             let effort = if level == Level::O1 {
                 egraph::QUICK
@@ -657,7 +775,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 ));
                 let models = [egraph::MODEL, egraph::SHARED];
                 out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
-                if f.values.len() <= MOST_SATURATED {
+                if saturates && f.values.len() <= MOST_SATURATED {
                     out.extend(egraph::saturated(&f, &cx, egraph::WIDE, &models));
                 }
             }
@@ -675,6 +793,7 @@ impl<'a, 'o> Run<'a, 'o> {
             };
             out.push((fused, rewriting));
         }
+        self.spent(&cx);
         if out.is_empty() || level >= Level::O2 {
             out.push((f, Rewriting::default()));
         }
@@ -693,7 +812,7 @@ impl<'a, 'o> Run<'a, 'o> {
         let start = (self.options.now)();
         let done = self.timed("legalize", |_| legalized(&f, &cx));
         let nanos = (self.options.now)().saturating_sub(start);
-        self.fuel = cx.fuel.get();
+        self.spent(&cx);
         self.reason = done.reason.or(self.reason.take());
         let changed = done.function.is_some();
         let f = done.function.unwrap_or(f);
@@ -732,16 +851,37 @@ impl<'a, 'o> Run<'a, 'o> {
             }
             self.tell(pass.name, changed, nanos, &f);
         }
-        self.fuel = cx.fuel.get();
+        self.spent(&cx);
         if let Some(fault) = cx.faults.borrow().first() {
             return Err(unverified("passes", fault.clone()));
         }
         Ok(f)
     }
 
+    /// Steps of the exact search for fewer temporaries in one allocation. At -O2 they cost a tenth of
+    /// the time and save 0.6 % of the temporaries.
+    fn exact_steps(&self) -> u32 {
+        match self.level {
+            _ if self.skips(Stage::ExactSearch) => 0,
+            Level::O0 | Level::O1 => 0,
+            Level::O2 => 300,
+            Level::O3 => 3_000,
+        }
+    }
+
+    /// Restarts of one allocation.
+    fn restarts(&self) -> u32 {
+        if self.level == Level::O3 && !self.skips(Stage::Restarts) {
+            4
+        } else {
+            0
+        }
+    }
+
     fn strategies(&self) -> &'static [Strategy] {
         match self.level {
             Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
+            Level::O3 if self.skips(Stage::Orders) => &[Strategy::Late],
             Level::O3 => &[Strategy::Late, Strategy::Pressure, Strategy::Source],
         }
     }
@@ -763,19 +903,21 @@ impl<'a, 'o> Run<'a, 'o> {
         zero_wins: bool,
         whole_outputs: &'w [i32],
     ) -> Vec<PackOptions<'w>> {
+        let merges = !self.skips(Stage::Merging);
         let base = PackOptions {
             whole_outputs,
             seed: 0,
-            reach: u32::MAX,
+            reach: if merges { u32::MAX } else { 0 },
             virgl: self.options.target.virgl,
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
-            mix: (self.level >= Level::O2).then_some(zero_wins),
+            mix: (self.level >= Level::O2 && !self.skips(Stage::Mixing)).then_some(zero_wins),
             level_limit: self.level_limit(program),
         };
         match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
             Level::O0 | Level::O1 | Level::O2 => vec![base],
+            Level::O3 if !merges || self.skips(Stage::Packings) => vec![base],
             Level::O3 => vec![
                 base,
                 PackOptions {
