@@ -11,6 +11,9 @@ use crate::facts::{MINUS_ZERO, ONE, is_float_bool, never_minus_zero, never_negat
 /// Integers of a larger magnitude are not all floats.
 const EXACT: i64 = 1 << 24;
 
+/// Most questions about operands of operands.
+const DEPTH: u32 = 256;
+
 /// What an index is computed from is less than this.
 const INDEX: i64 = 1 << 14;
 
@@ -98,7 +101,10 @@ impl Expand<'_> {
             _ => return None,
         }
         let v = self.select(c, a, b)?;
-        self.selects.insert(v, [c, a, b]);
+        // What was there before is not looked through: it may be one of them.
+        if ix(v) > ix(c).max(ix(a)).max(ix(b)) {
+            self.selects.insert(v, [c, a, b]);
+        }
         Some(v)
     }
 
@@ -111,8 +117,29 @@ impl Expand<'_> {
         Some(self.op(Opcode::Cmp, &[n, ones, zero]))
     }
 
+    /// Asks a question about operands, unless too many are asked for that already.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.asked > DEPTH {
+            return None;
+        }
+        self.asked += 1;
+        let answer = question(self);
+        self.asked -= 1;
+        answer
+    }
+
     /// `a` where a word has a bit set, else `b`.
     fn select(&mut self, c: Value, a: Value, b: Value) -> Option<Value> {
+        let key = [c, a, b];
+        if let Some(&v) = self.selected.get(&key) {
+            return v;
+        }
+        let v = self.ask(|e| e.selected_word(c, a, b));
+        self.selected.insert(key, v);
+        v
+    }
+
+    fn selected_word(&mut self, c: Value, a: Value, b: Value) -> Option<Value> {
         use Opcode::*;
         if a == b {
             return Some(a);
@@ -181,6 +208,15 @@ impl Expand<'_> {
 
     /// 1.0 where a word has a bit set, else 0.0.
     pub(super) fn test(&mut self, v: Value) -> Option<Value> {
+        if let Some(&t) = self.tests.get(&v) {
+            return t;
+        }
+        let t = self.ask(|e| e.tested_word(v));
+        self.tests.insert(v, t);
+        t
+    }
+
+    fn tested_word(&mut self, v: Value) -> Option<Value> {
         if let Some(t) = self.truth(v) {
             return Some(t);
         }
@@ -234,7 +270,7 @@ impl Expand<'_> {
         if let Some(&t) = self.truths.get(&v) {
             return t;
         }
-        let t = self.truth_made(v);
+        let t = self.ask(|e| e.truth_made(v));
         self.truths.insert(v, t);
         t
     }
@@ -343,6 +379,16 @@ impl Expand<'_> {
 
     /// The float that equals an integer, where all of its operations are exact as floats.
     pub(super) fn number(&mut self, v: Value) -> Option<Number> {
+        let key = (v, self.address);
+        if let Some(&n) = self.numbers.get(&key) {
+            return n;
+        }
+        let n = self.ask(|e| e.number_made(v));
+        self.numbers.insert(key, n);
+        n
+    }
+
+    fn number_made(&mut self, v: Value) -> Option<Number> {
         use Opcode::*;
         if let Some(&[c, a, b]) = self.selects.get(&v) {
             return self.either(c, a, b);
