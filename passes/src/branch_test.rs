@@ -161,7 +161,12 @@ impl Tests<'_> {
                 || !i.els.items.is_empty()
                 || self.uses[ix(i.cond)] == 1 && !i.results.is_empty();
             let taken = !t.bits || i.bits || self.cx.taken.takes(Opcode::Uif);
-            if !free || !taken || !self.cx.spend() {
+            if !free
+                || !taken
+                || !self
+                    .cx
+                    .spend("branch-test", Some(self.func.values[i.cond].hint))
+            {
                 return;
             }
             self.changed = true;

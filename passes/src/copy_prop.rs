@@ -52,7 +52,7 @@ pub(crate) fn find(
         if edits.subst.contains(phi) || edits.redefine.contains_key(&phi) {
             continue;
         }
-        let now = replace(cx, edits, phi, phis);
+        let now = replace(func, cx, edits, phi, phis);
         found |= now;
         if phis.loops && !now && may_open(func, phis.of(phi)) {
             open.push(phi);
@@ -61,7 +61,7 @@ pub(crate) fn find(
     while found && phis.loops {
         found = false;
         open.retain(|&phi| {
-            let now = replace(cx, edits, phi, phis);
+            let now = replace(func, cx, edits, phi, phis);
             found |= now;
             !now
         });
@@ -70,9 +70,9 @@ pub(crate) fn find(
 }
 
 /// Replaces a phi of one value; whether it was one.
-fn replace(cx: &PassCx, edits: &mut Edits, phi: Value, phis: &PhiInputs) -> bool {
+fn replace(func: &Function, cx: &PassCx, edits: &mut Edits, phi: Value, phis: &PhiInputs) -> bool {
     match only_input(edits, phi, phis.of(phi).iter().copied()) {
-        Some(v) if ix(v) < ix(phi) && cx.spend() => {
+        Some(v) if ix(v) < ix(phi) && cx.spend("copy-prop", Some(func.values[phi].hint)) => {
             edits.subst.insert(phi, v);
             true
         }
@@ -147,7 +147,10 @@ fn undefined(
             && ix(v) < ix(phi)
         {
             let anchors = anchors.get_or_insert_with(|| Anchors::collect(func));
-            if anchors.exists_at(v, phi) && anchors.is_single(v) && cx.spend() {
+            if anchors.exists_at(v, phi)
+                && anchors.is_single(v)
+                && cx.spend("copy-prop", Some(func.values[phi].hint))
+            {
                 edits.subst.insert(phi, v);
             }
         }

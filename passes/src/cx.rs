@@ -1,9 +1,11 @@
 //! What every pass gets beside the function.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tgsi_egraph::Reached;
+use tgsi_ir::LaneHint;
 use tgsi_rules::{Contract, Profile};
 use tgsi_target::Taken;
 
@@ -28,6 +30,45 @@ pub struct PassCx {
     pub explain: bool,
     /// What rewriting did.
     pub rewriting: RefCell<Rewriting>,
+    /// Which round of a pipeline it is, for [`Site::round`].
+    pub round: u32,
+    /// Where the last unit of fuel went; empty as long as there is some left.
+    pub last: LastSite,
+    /// A fault that is made on purpose.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// Where the last unit of fuel went. Shared, so that it is known of a pass that never returned, too.
+pub type LastSite = Rc<Cell<Option<Site>>>;
+
+/// What a rewrite was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The pass.
+    pub pass: &'static str,
+    /// The rewrite rule, by number, if it was one.
+    pub rule: Option<u16>,
+    /// Where the program that the round began with computed what was rewritten, where that is known.
+    pub hint: Option<LaneHint>,
+    /// Which round of the pipeline, from 1.
+    pub round: u32,
+}
+
+/// A fault made on purpose, for tests of what finds faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sabotage {
+    /// Folding gives a constant with the lowest bit of its exponent the other way round.
+    ConstFold,
+    /// What an identity finds to be the same is its negation.
+    Algebra,
+    /// Branches become selections of the wrong arm.
+    IfConvert,
+    /// A rewrite rule gives the negation of what it should.
+    Rule(u16),
+    /// A rewrite panics.
+    Panic,
+    /// The check behind the passes objects to every rewrite.
+    Refuse,
 }
 
 /// Counters of rewriting.
@@ -51,14 +92,42 @@ pub struct Rewriting {
 }
 
 impl PassCx {
-    /// Asks leave for one rewrite. `false` when the fuel is used up.
-    pub fn spend(&self) -> bool {
+    /// Asks leave for one rewrite, by a pass, of what was computed at `hint`. `false` when the fuel is
+    /// used up.
+    pub fn spend(&self, pass: &'static str, hint: Option<LaneHint>) -> bool {
+        self.spend_on(pass, None, hint)
+    }
+
+    /// As [`PassCx::spend`], by a rewrite rule.
+    pub fn spend_on_rule(&self, rule: u16, hint: LaneHint) -> bool {
+        self.spend_on("egraph", Some(rule), Some(hint))
+    }
+
+    fn spend_on(&self, pass: &'static str, rule: Option<u16>, hint: Option<LaneHint>) -> bool {
         match self.fuel.get() {
             Some(0) => return false,
-            Some(n) => self.fuel.set(Some(n - 1)),
+            Some(n) => {
+                self.fuel.set(Some(n - 1));
+                if n == 1 {
+                    self.last.set(Some(Site {
+                        pass,
+                        rule,
+                        hint,
+                        round: self.round,
+                    }));
+                }
+            }
             None => {}
         }
         self.rewrites.set(self.rewrites.get() + 1);
+        match self.sabotage {
+            Some(Sabotage::Panic) => panic!("a panic on purpose, by {pass}"),
+            Some(Sabotage::Refuse) => {
+                let fault = format!("{pass}: a fault on purpose");
+                self.faults.borrow_mut().push(fault);
+            }
+            _ => {}
+        }
         true
     }
 }

@@ -30,7 +30,7 @@ use crate::const_fold::keep;
 pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
     let edits = Edits::default();
     let live = liveness(func, &edits, &PhiInputs::collect(func));
-    (has_dead(func, &live) && cx.spend()).then(|| rebuild_with(func, &edits, &mut keep))
+    (has_dead(func, &live) && cx.spend("dce", None)).then(|| rebuild_with(func, &edits, &mut keep))
 }
 
 /// Whether a rebuild would remove more than leaves.

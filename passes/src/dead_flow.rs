@@ -29,7 +29,7 @@
 
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, departs, known_branch, never_ends, rebuild_with, walk};
-use tgsi_ir::{Body, Function, If, Item, Loop, RegionId, VOp, Value, ix};
+use tgsi_ir::{Body, Function, If, Item, LaneHint, Loop, RegionId, VOp, Value, ix};
 
 use crate::PassCx;
 use crate::const_fold::keep;
@@ -132,7 +132,7 @@ impl Flow<'_> {
                     out.items.push(Item::Switch(s));
                 }
                 Item::Effect(v) => {
-                    if !(never_kills(self.func, v) && self.cx.spend()) {
+                    if !(never_kills(self.func, v) && self.spend(v)) {
                         out.items.push(Item::Effect(v));
                     } else {
                         self.changed = true;
@@ -169,6 +169,20 @@ impl Flow<'_> {
         self.assume(cond, bits, outcome);
     }
 
+    /// Asks leave for a rewrite of what a value decides.
+    fn spend(&self, v: Value) -> bool {
+        self.cx.spend("dead-flow", Some(self.func.values[v].hint))
+    }
+
+    fn spend_on_loop(&self, l: &Loop) -> bool {
+        let hint = LaneHint {
+            inst: l.at[0],
+            lane: 0,
+            depth: 0,
+        };
+        self.cx.spend("dead-flow", Some(hint))
+    }
+
     /// Notes that phis are other values.
     fn substitute(&mut self, phis: &[Value], args: &[Value]) {
         for (&p, &a) in phis.iter().zip(args) {
@@ -192,7 +206,7 @@ impl Flow<'_> {
             i.cond = args[1 - k];
         }
         if i.cond != before {
-            if self.cx.spend() {
+            if self.spend(before) {
                 self.changed = true;
             } else {
                 i.cond = before;
@@ -210,7 +224,7 @@ impl Flow<'_> {
                 i.else_args.clone()
             };
             let args = args.unwrap_or_default();
-            if ordered(&i.results, &args) && self.cx.spend() {
+            if ordered(&i.results, &args) && self.spend(i.cond) {
                 self.substitute(&i.results, &args);
                 self.changed = true;
                 let arm = if taken { i.then } else { i.els };
@@ -226,7 +240,7 @@ impl Flow<'_> {
             self.known.truncate(mark);
         }
         if let Some(leave) = equal_exit(&i)
-            && self.cx.spend()
+            && self.spend(i.cond)
         {
             self.changed = true;
             out.items.push(leave);
@@ -245,7 +259,7 @@ impl Flow<'_> {
             && let Some(exit) = only_exit(&l)
             && ordered(&l.params, &l.inits)
             && ordered(&l.results, exit)
-            && self.cx.spend()
+            && self.spend_on_loop(&l)
         {
             self.substitute(&l.params, &l.inits);
             self.substitute(&l.results, exit);
@@ -259,7 +273,7 @@ impl Flow<'_> {
             && ordered(&l.params, &l.inits)
             && let Some(levels) = levels(&l.body.items, l.id)
             && self.depth + levels <= MOST_LEVELS
-            && self.cx.spend()
+            && self.spend_on_loop(&l)
         {
             self.substitute(&l.params, &l.inits);
             self.changed = true;

@@ -178,7 +178,11 @@ impl Forward<'_> {
         let mut reads = false;
         for (word, own) in k.words.iter_mut().zip(projections) {
             match (*word, own) {
-                (Some(w), Some(own)) if w != own && ix(w) < ix(own) && self.cx.spend() => {
+                (Some(w), Some(own))
+                    if w != own
+                        && ix(w) < ix(own)
+                        && self.cx.spend("dse", Some(self.func.values[own].hint)) =>
+                {
                     self.plan.edits.subst.insert(own, w);
                 }
                 (None, Some(own)) => {
@@ -397,7 +401,7 @@ impl Backward<'_> {
         } else {
             a.mask & again
         };
-        if dead != 0 && self.cx.spend() {
+        if dead != 0 && self.cx.spend("dse", Some(self.func.values[v].hint)) {
             if dead == a.mask {
                 self.plan.edits.dropped.insert(v);
             } else {

@@ -28,9 +28,9 @@ use tgsi_egraph::{
     Config, Graph, Limits, extract, may_apply, saturate, saturate_with_egg, steps, to_dot,
 };
 use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
-use tgsi_ir::{Function, VOp, ix};
+use tgsi_ir::{Function, LaneHint, VOp, ix};
 
-use crate::cx::{PassCx, Rewriting};
+use crate::cx::{PassCx, Rewriting, Sabotage};
 use crate::facts::count_uses;
 use crate::rules::{rule_set, rules};
 use crate::simplify::reduced;
@@ -105,7 +105,7 @@ fn config<'a>(
     cx: &'a PassCx,
     effort: Effort,
     sensitive: &'a [bool],
-    spend: &'a dyn Fn() -> bool,
+    spend: &'a dyn Fn(u16, LaneHint) -> bool,
 ) -> Config<'a> {
     Config {
         granted: cx.profile.grants(func.zero_wins),
@@ -115,6 +115,10 @@ fn config<'a>(
         explore: effort.explore,
         taken: &cx.taken,
         spend,
+        spoiled: match cx.sabotage {
+            Some(Sabotage::Rule(r)) => Some(r),
+            _ => None,
+        },
         disabled: &cx.disabled_rules,
         sensitive,
     }
@@ -124,7 +128,7 @@ fn config<'a>(
 fn graph(func: &Function, cx: &PassCx, effort: Effort) -> Option<Graph> {
     let rules = rules();
     let sensitive = sensitive(func);
-    let spend = || cx.spend();
+    let spend = |rule, hint| cx.spend_on_rule(rule, hint);
     let config = config(func, cx, effort, &sensitive, &spend);
     if !may_apply(func, rules, &config) {
         return None;
@@ -178,7 +182,7 @@ pub fn saturated(
 ) -> Vec<(Function, Rewriting)> {
     let rules = rules();
     let sensitive = sensitive(func);
-    let spend = || cx.spend();
+    let spend = |rule, hint| cx.spend_on_rule(rule, hint);
     let config = config(func, cx, effort, &sensitive, &spend);
     // The number of rewrites is not counted inside egg: with fuel there is no search.
     if cx.fuel.get().is_some() || !may_apply(func, rules, &config) {

@@ -92,7 +92,7 @@ pub(crate) fn find_phis(func: &Function, cx: &PassCx, phis: &PhiInputs, plan: &m
     for list in &lists {
         for &p in list {
             let r = rep[ix(p)];
-            if r != p && ix(r) < ix(p) && cx.spend() {
+            if r != p && ix(r) < ix(p) && cx.spend("gvn", Some(func.values[p].hint)) {
                 plan.edits.subst.insert(p, r);
             }
         }
@@ -356,7 +356,7 @@ impl Fetches<'_> {
                     .iter()
                     .map(|&a| plan.edits.resolve(a))
                     .eq(args.iter().copied());
-            if same && ix(first) < ix(v) && self.cx.spend() {
+            if same && ix(first) < ix(v) && self.cx.spend("gvn", Some(func.values[v].hint)) {
                 plan.edits.subst.insert(v, first);
                 if let VOp::Multi(id) = func.values[first].op {
                     plan.widened.push((id, m.results));

@@ -32,6 +32,7 @@ use tgsi_ir::rewrite::{PhiInputs, known_branch, walk};
 use tgsi_ir::{Body, Function, If, Item, VOp, Value, ix};
 
 use crate::PassCx;
+use crate::cx::Sabotage;
 use crate::facts::{Uses, is_float_bool, never_minus_zero};
 use crate::simplify::{Plan, Rules, Select, rebuild_plan};
 
@@ -90,12 +91,18 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
         let live: SmallVec<[usize; 8]> = (0..i.results.len())
             .filter(|&k| open(&i.results[k]))
             .collect();
-        if live.is_empty() || !pays(func, i, &live, select, &mut uses) || !cx.spend() {
+        if live.is_empty()
+            || !pays(func, i, &live, select, &mut uses)
+            || !cx.spend("if-convert", Some(func.values[i.cond].hint))
+        {
             continue;
         }
-        let (Some(a), Some(b)) = (&i.then_args, &i.else_args) else {
+        let (Some(mut a), Some(mut b)) = (i.then_args.as_ref(), i.else_args.as_ref()) else {
             continue;
         };
+        if cx.sabotage == Some(Sabotage::IfConvert) {
+            std::mem::swap(&mut a, &mut b);
+        }
         for k in live {
             let args = [i.cond, a[k], b[k]]
                 .into_iter()

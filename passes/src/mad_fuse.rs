@@ -52,7 +52,7 @@ pub fn run(func: &Function, cx: &PassCx) -> Option<Function> {
         else {
             continue;
         };
-        if !cx.spend() {
+        if !cx.spend("mad-fuse", Some(d.hint)) {
             break;
         }
         if p.negated {

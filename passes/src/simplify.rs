@@ -6,10 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tgsi::Opcode;
 use tgsi_egraph::Made;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Function, MultiId, VOp, Value, value_at};
+use tgsi_ir::{Function, LaneHint, MultiId, VOp, Value, value_at};
 use tgsi_target::Taken;
 
 use crate::algebra::{self, Place, Step};
+use crate::cx::Sabotage;
 use crate::facts::BitReads;
 use crate::{PassCx, const_fold};
 
@@ -122,7 +123,7 @@ fn rebuild_simplified(
             payload_free: rules.algebra && !bits.any(origin),
             mixed: !mixed.is_empty() && mixed.contains(&node.hint.inst),
         };
-        apply(f, node, rules, place, &cx.taken, &mut || cx.spend())
+        apply(f, node, rules, place, &cx.taken, Some(cx))
     })
 }
 
@@ -182,7 +183,7 @@ fn is_leaf(op: VOp) -> bool {
 /// Simplifies a new operation that an identity needs on its right-hand side.
 pub(crate) fn make(f: &mut Function, node: Node) -> Value {
     let everything = &EVERYTHING;
-    apply(f, node, ALL, Place::default(), everything, &mut || true)
+    apply(f, node, ALL, Place::default(), everything, None)
 }
 
 /// For what is looked at as a whole once it is made.
@@ -194,9 +195,9 @@ fn apply(
     rules: Rules,
     place: Place,
     taken: &Taken,
-    spend: &mut dyn FnMut() -> bool,
+    cx: Option<&PassCx>,
 ) -> Value {
-    match reduce(f, node, rules, place, taken, spend) {
+    match reduce(f, node, rules, place, taken, cx) {
         Made::Value(v) => v,
         Made::Node(node) => node.intern(f),
     }
@@ -207,7 +208,7 @@ pub(crate) fn reduced(f: &mut Function, node: Node, taken: &Taken) -> Made {
     if is_leaf(node.op) {
         return Made::Node(node);
     }
-    reduce(f, node, ALL, Place::default(), taken, &mut || true)
+    reduce(f, node, ALL, Place::default(), taken, None)
 }
 
 /// Whether a target takes what a step makes: the operation and the values that are new with it.
@@ -226,19 +227,38 @@ fn is_taken(f: &Function, before: usize, step: &Step, taken: &Taken) -> bool {
     made && (before..f.values.len()).all(|i| takes(f.values[value_at(i)].op))
 }
 
+/// The negation of a value.
+fn negation(v: Value, hint: LaneHint) -> Node {
+    Node {
+        op: VOp::Neg,
+        precise: false,
+        wide: false,
+        args: [v].into_iter().collect(),
+        hint,
+    }
+}
+
+/// Simplifies an operation. Without `cx` there is leave for everything.
 fn reduce(
     f: &mut Function,
     mut node: Node,
     rules: Rules,
     place: Place,
     taken: &Taken,
-    spend: &mut dyn FnMut() -> bool,
+    cx: Option<&PassCx>,
 ) -> Made {
+    let hint = node.hint;
+    let spend = |pass| cx.is_none_or(|cx| cx.spend(pass, Some(hint)));
+    let sabotage = cx.and_then(|cx| cx.sabotage);
     for _ in 0..LIMIT {
         if rules.fold
             && let Some(v) = const_fold::fold(f, &node)
         {
-            if spend() {
+            if spend("const-fold") {
+                let v = match f.as_imm(v) {
+                    Some(word) if sabotage == Some(Sabotage::ConstFold) => f.imm(word ^ 1 << 23),
+                    _ => v,
+                };
                 return Made::Value(v);
             }
             break;
@@ -254,13 +274,16 @@ fn reduce(
         match step {
             Step::Keep => break,
             Step::Value(v) => {
-                if spend() {
+                if spend("algebra") {
+                    if sabotage == Some(Sabotage::Algebra) && !f.values[v].wide {
+                        return Made::Node(negation(v, hint));
+                    }
                     return Made::Value(v);
                 }
                 break;
             }
             Step::Node(n) => {
-                if !spend() {
+                if !spend("algebra") {
                     break;
                 }
                 node = n;

@@ -186,7 +186,7 @@ struct Found {
 impl Found {
     /// Pays for the loops.
     fn spend(&self, cx: &PassCx) -> bool {
-        (0..self.copy.count).all(|_| cx.spend())
+        (0..self.copy.count).all(|_| cx.spend("unroll", None))
     }
 }
 

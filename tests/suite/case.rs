@@ -155,6 +155,7 @@ impl Case {
     fn run_options(&mut self, words: &str) -> Check {
         let options = &mut self.options;
         options.verify_each = true;
+        options.check_regalloc = true;
         for word in words.split_whitespace() {
             let (key, value) = word
                 .split_once('=')

@@ -94,6 +94,7 @@ fn run(path: &Path, options: &Options) -> Check {
     let program = read(path)?;
     let mut options = Options {
         verify_each: true,
+        check_regalloc: true,
         ..options.clone()
     };
     if WITHOUT_LIBERTIES.contains(&&*name_of(path)) {

@@ -1,4 +1,5 @@
-//! Texture indirections: where a target limits them, results have as few as their certificate says.
+//! Texture indirections: where a target limits them, results have as few as their certificate says,
+//! or as many as the target has where only so they have registers enough.
 
 use std::{fs, path::Path};
 
@@ -26,7 +27,7 @@ fn limited() -> impl Iterator<Item = &'static Target> {
 
 fn all(folder: &Path) -> Check {
     let mut failed = Vec::new();
-    let mut checked = 0;
+    let (mut checked, mut further) = (0, 0);
     for path in files(folder, "tgsi") {
         let source = fs::read_to_string(&path).map_err(|e| e.to_string())?;
         let Ok(program) = text::parse(&source) else {
@@ -42,10 +43,23 @@ fn all(folder: &Path) -> Check {
             };
             let outcome = tgsi_opt::optimize(&program, &options);
             let of = |model| indirections(&outcome.program, model);
-            let found = of(target.indirection_model).max(of(IndirectionModel::Arb));
+            // A fetch into an output starts a phase of i915 whatever the order.
+            let own = match target.indirection_model {
+                IndirectionModel::I915Phase => 0,
+                model => of(model),
+            };
+            let found = own.max(of(IndirectionModel::Arb));
             let least = certificate(&outcome.program).indirections;
+            if !target.fits(&outcome.program, &outcome.after) {
+                continue;
+            }
             checked += 1;
-            if found != least {
+            if found == least {
+                continue;
+            }
+            if target.limits.indirections.is_some_and(|n| found <= n) {
+                further += 1;
+            } else {
                 failed.push(format!(
                     "{} for {}: {found} indirections, {least} by the certificate",
                     path.display(),
@@ -54,7 +68,11 @@ fn all(folder: &Path) -> Check {
             }
         }
     }
-    if failed.is_empty() && checked > 0 {
+    println!(
+        "{checked} results that fit, {} by the certificate, {further} with more nodes for registers",
+        checked - further - failed.len()
+    );
+    if failed.is_empty() && checked > 0 && 100 * further <= checked {
         return Ok(());
     }
     let count = failed.len();

@@ -76,6 +76,7 @@ fn one(path: &Path) -> Check {
         let target = Target::by_name(target).cloned().unwrap_or_default();
         let options = Options {
             target,
+            check_regalloc: true,
             ..Options::default()
         };
         let outcome = tgsi_opt::optimize(&program, &options);

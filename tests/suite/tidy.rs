@@ -22,6 +22,7 @@ const LAYERS: &[(&str, i32)] = &[
     ("tgsi-target", 0),
     ("tgsi-interp", 1),
     ("tgsi-ir", 1),
+    ("tgsi-reduce", 1),
     ("tgsi-rules", 1),
     ("tgsi-arb", 1),
     ("tgsi-d3d", 1),

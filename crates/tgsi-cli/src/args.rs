@@ -20,6 +20,8 @@ Examples:
   tgsi-opt fit in.tgsi                      which targets it fits, as it is and optimised
   tgsi-opt run in.tgsi --set 'IN[0] 1.0 2.0 0 1'
   tgsi-opt diff before.tgsi after.tgsi      counts side by side, and whether they compute the same
+  tgsi-opt bisect in.tgsi                   which rewrite makes the result wrong
+  tgsi-opt reduce --check CMD in.tgsi       a smaller program to which CMD still says yes
   tgsi-opt completions bash > /etc/bash_completion.d/tgsi-opt
 
 A file that is called like a subcommand is written with its folder: ./check
@@ -30,7 +32,7 @@ Exit codes:
   2  the command line is wrong
   3  a result does not fit the target (it is written all the same)
   4  a result could not be verified, and the input was returned in its place;
-     `diff`: the programs do not compute the same
+     `diff`: the programs do not compute the same; `bisect`: the result is wrong
 With several inputs the code is 1 if any calls for it, else 4, else 3.";
 
 /// Optimises TGSI shader programs.
@@ -89,27 +91,8 @@ pub(crate) struct OptimizeArgs {
     /// Output file; a folder when there are several inputs. Default: standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-    /// 0 only reprints, 1 one round, 2 until nothing changes, 3 more effort
-    #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = ["0", "1", "2", "3"])]
-    pub(crate) level: String,
-    /// Run these passes in place of the level's pipeline: a,b,c
-    #[arg(long, value_name = "LIST")]
-    pub(crate) passes: Option<String>,
-    /// Leave a pass or a rule out (may be repeated); the other passes run one by one
-    #[arg(long, value_name = "PASS|RULE", value_delimiter = ',')]
-    pub(crate) disable: Vec<String>,
-    /// What rewriting may do with floats: auto, strict, glsl, arb, d3d9 or fast
-    #[arg(long, value_name = "PROFILE", default_value = "auto")]
-    pub(crate) fp: String,
-    /// The consumer of the result: one that --list-targets names, or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "generic")]
-    pub(crate) target: String,
-    /// Use nothing that the target's driver expands: the result is what the hardware runs
-    #[arg(long)]
-    pub(crate) expand: bool,
-    /// Set a limit of the target: temps=16, MaxTexIndirections=4 (may be repeated)
-    #[arg(long, value_name = "NAME=N")]
-    pub(crate) limit: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// How to print: mesa, virgl or legacy. Default: as the input was written
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
@@ -140,15 +123,50 @@ pub(crate) struct OptimizeArgs {
     /// List the targets with their limits
     #[arg(long)]
     pub(crate) list_targets: bool,
+    /// Where the optimiser fails, write the program there with a head that says how
+    #[arg(long, value_name = "DIR")]
+    pub(crate) crash_dir: Option<PathBuf>,
+    /// Programs worked on at once. Default: one a core
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+}
+
+/// How a program is optimised.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// 0 only reprints, 1 one round, 2 until nothing changes, 3 more effort
+    #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = ["0", "1", "2", "3"])]
+    pub(crate) level: String,
+    /// Run these passes in place of the level's pipeline: a,b,c
+    #[arg(long, value_name = "LIST")]
+    pub(crate) passes: Option<String>,
+    /// Leave a pass, a rule or a stage out (may be repeated); without a pass the others run one by one
+    #[arg(long, value_name = "PASS|RULE|STAGE", value_delimiter = ',')]
+    pub(crate) disable: Vec<String>,
+    /// What rewriting may do with floats: auto, strict, glsl, arb, d3d9 or fast
+    #[arg(long, value_name = "PROFILE", default_value = "auto")]
+    pub(crate) fp: String,
+    /// The consumer of the result: one that --list-targets names, or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "generic")]
+    pub(crate) target: String,
+    /// Use nothing that the target's driver expands: the result is what the hardware runs
+    #[arg(long)]
+    pub(crate) expand: bool,
+    /// Set a limit of the target: temps=16, MaxTexIndirections=4 (may be repeated)
+    #[arg(long, value_name = "NAME=N")]
+    pub(crate) limit: Vec<String>,
     /// Stop after this many rewrites
     #[arg(long, value_name = "N")]
     pub(crate) fuel: Option<u64>,
     /// Verify after every pass
     #[arg(long)]
     pub(crate) verify_each: bool,
-    /// Programs worked on at once. Default: one a core
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
+    /// Check each allocation of registers
+    #[arg(long)]
+    pub(crate) check_regalloc: bool,
+    /// Make a fault on purpose, for tests of what finds faults
+    #[arg(long, value_name = "PASS|RULE|STAGE|panic|refuse", hide = true)]
+    pub(crate) sabotage: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -182,6 +200,10 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Compare two programs, or two folders of programs by file name
     Diff(DiffArgs),
+    /// Make a program as small as it gets while a command says yes to it
+    Reduce(ReduceArgs),
+    /// Find which rewrite makes the result for a program wrong
+    Bisect(BisectArgs),
     /// List the rewrite rules; with inputs, how often each takes part in their results
     Rules(RulesArgs),
     /// Print a completion script for a shell
@@ -189,6 +211,83 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The command is one for a shell. {} in it stands for the path of a candidate, which else comes behind it.
+It says yes by the exit code 0. A candidate that takes too long is refused. Every candidate is a valid
+program, written as the input is. The same answers give the same result.
+
+Examples:
+  tgsi-opt reduce --check 'grep -q TEX' in.tgsi -o small.tgsi
+  tgsi-opt reduce --check 'tgsi-opt -q bisect {}; test $? = 4' in.tgsi      the result stays wrong
+  tgsi-opt reduce --check '! mydriver --compile {}' in.tgsi                 a driver goes on to refuse it
+
+Exit codes: 0 done; 1 the command does not say yes to the input, or the input is not valid")]
+pub(crate) struct ReduceArgs {
+    /// The program, or - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Goes on from candidates for which this command ends with 0
+    #[arg(long, value_name = "CMD")]
+    pub(crate) check: String,
+    /// Where to write the result. Default: standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Run the command at most so often
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// Seconds after which a candidate is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    pub(crate) time_limit: f64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --check results are compared with the input in the interpreter, as `tgsi-opt diff` does: bit for
+bit, or closely where the result rests on a float contract. What a check of the optimiser refuses, and
+a panic, is wrong in any case.
+
+With --check a result is right where the command ends with 0; {} in it stands for the path of the
+result, which else comes behind it. A result that takes too long is wrong.
+
+Examples:
+  tgsi-opt bisect in.tgsi
+  tgsi-opt bisect -O3 --target virgl in.tgsi
+  tgsi-opt bisect --check './renders-well {}' in.tgsi
+
+Exit codes: 0 the result is right; 1 the input is not valid, or wrong by the command itself;
+4 the result is wrong, and what makes it so is told")]
+pub(crate) struct BisectArgs {
+    /// The program, or - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Results for which this command ends with 0 are right
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["against", "cases", "relative", "absolute"])]
+    pub(crate) check: Option<String>,
+    /// Compare results with this program. Default: the input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// Seeded cases to compare on
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub(crate) cases: u32,
+    /// Floats may differ by this part of the larger one
+    #[arg(long, value_name = "R")]
+    pub(crate) relative: Option<f32>,
+    /// Floats may differ by this much
+    #[arg(long, value_name = "A")]
+    pub(crate) absolute: Option<f32>,
+    /// Seconds after which a result is given up
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 30.0,
+        requires = "check"
+    )]
+    pub(crate) time_limit: f64,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
 }
 
 #[derive(Debug, Args)]

@@ -156,7 +156,8 @@ fn verdict(before: &Program, after: &Program, options: &EquivOptions) -> (String
     (in_words(&report), !report.is_equal(), Tally::of(&report))
 }
 
-fn in_words(report: &EquivReport) -> String {
+/// What a comparison found, in words.
+pub(crate) fn in_words(report: &EquivReport) -> String {
     if report.malformed {
         return "not run: the structure of the first does not hold together".to_owned();
     }

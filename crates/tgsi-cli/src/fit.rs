@@ -11,9 +11,10 @@ use tgsi_target::{Counts, Excess, Target, count, fit_report, place};
 
 use crate::args::FitArgs;
 use crate::check;
+use crate::engine::find_level;
 use crate::exit::Exit;
 use crate::files::{self, Input};
-use crate::optimize::{find_level, in_parallel};
+use crate::optimize::in_parallel;
 use crate::report::Reporter;
 use crate::stats::stage_name;
 use crate::targets;
@@ -198,10 +199,26 @@ impl Job {
                     after.push(Vec::new());
                     continue;
                 }
-                let (result, counts) = results
-                    .entry((self.same[i], level))
-                    .or_insert_with(|| optimized(&text, &program, target, level));
-                after.push(self.reasons(target, result, counts));
+                let base = results
+                    .entry((None, level))
+                    .or_insert_with(|| optimized(&text, &program, &Target::default(), level));
+                if hopeless(target, &base.1) || target.fits(&base.0, &base.1) {
+                    after.push(self.reasons(target, &base.0, &base.1));
+                    continue;
+                }
+                // Little work does for most programs, and tells of what a target has not got at all.
+                let mut found = Vec::new();
+                for level in [Level::O1.min(level), level] {
+                    let (result, counts) = results
+                        .entry((Some(self.same[i]), level))
+                        .or_insert_with(|| optimized(&text, &program, target, level));
+                    found = self.reasons(target, result, counts);
+                    let missing = |r: &Reason| matches!(r.excess, Excess::Missing(_));
+                    if found.is_empty() || found.iter().any(missing) {
+                        break;
+                    }
+                }
+                after.push(found);
             }
             fits.push(Some(Fit { before, after }));
         }
@@ -324,6 +341,17 @@ impl Fit {
         cells.push(text);
         cells
     }
+}
+
+/// Whether a program is so much longer than a target takes that no work for this target could make
+/// it fit. `counts` is of the result for the default target, where instructions come first.
+fn hopeless(target: &Target, counts: &Counts) -> bool {
+    // Where operations are paired, twice as many fit.
+    let most = if target.pairs { 4 } else { 2 };
+    let beyond = |n: u32, limit: Option<u32>| limit.is_some_and(|l| n > l.saturating_mul(most));
+    beyond(counts.instructions, target.limits.instructions)
+        || beyond(counts.alu, target.limits.alu)
+        || beyond(counts.tex, target.limits.tex)
 }
 
 /// The result for a target. A fault of the optimiser leaves the program as it is.

@@ -3,14 +3,19 @@
 //! *Boundary*: files, the clock, the terminal and exit codes are touched here and nowhere below.
 
 mod args;
+mod bisect;
 mod check;
+mod crash;
 mod diff;
+mod engine;
 mod exit;
 mod explain;
 mod files;
 mod fit;
 mod interpret;
 mod optimize;
+mod probe;
+mod reduce;
 mod report;
 mod rules;
 mod stats;
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         Some(Command::Stats(args)) => check::run_stats(args, &reporter),
         Some(Command::Run(args)) => interpret::run(args, &reporter),
         Some(Command::Diff(args)) => diff::run(args, &reporter),
+        Some(Command::Reduce(args)) => reduce::run(args, &reporter),
+        Some(Command::Bisect(args)) => bisect::run(args, &reporter),
         Some(Command::Rules(args)) => rules::run(args, &reporter),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

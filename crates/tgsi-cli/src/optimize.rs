@@ -11,12 +11,11 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tgsi::{Diagnostic, Dialect};
-use tgsi_opt::{
-    Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassSpec, Profile,
-    TextOutcome,
-};
+use tgsi_opt::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, TextOutcome};
 
 use crate::args::{Emit, OptimizeArgs, StatsForm};
+use crate::crash;
+use crate::engine;
 use crate::exit::Exit;
 use crate::explain;
 use crate::files::{self, Destination, Input};
@@ -29,6 +28,9 @@ pub(crate) fn run(args: &OptimizeArgs, reporter: &Reporter) -> Exit {
     if args.list_passes || args.list_targets {
         files::print(&lists(args));
         return Exit::Done;
+    }
+    if args.crash_dir.is_some() {
+        crash::watch();
     }
     let job = match Job::new(args) {
         Ok(job) => job,
@@ -82,6 +84,12 @@ fn lists(args: &OptimizeArgs) -> String {
             let _ = writeln!(out, "{:<16} {}", pass.name, pass.summary);
         }
     }
+    if args.list_passes {
+        for stage in tgsi_opt::Stage::ALL {
+            let (name, what) = (stage.name(), stage.summary());
+            let _ = writeln!(out, "{name:<16} {what} (a stage: only for --disable)");
+        }
+    }
     if args.list_targets {
         out.push_str(&targets::list());
     }
@@ -97,63 +105,6 @@ fn find_dialect(name: &str) -> Result<Dialect, String> {
             "unknown dialect '{name}'; the dialects are mesa, virgl, legacy"
         )),
     }
-}
-
-/// The level of a digit.
-pub(crate) fn find_level(digit: &str) -> Level {
-    match digit {
-        "0" => Level::O0,
-        "1" => Level::O1,
-        "3" => Level::O3,
-        _ => Level::O2,
-    }
-}
-
-/// The float profile of a name. The error is the message to show.
-pub(crate) fn find_profile(name: &str) -> Result<Profile, String> {
-    Profile::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Profile::ALL.iter().map(|p| p.name()).collect();
-        format!(
-            "unknown float profile '{name}'; there are {}",
-            known.join(", ")
-        )
-    })
-}
-
-fn check_pass(name: &str) -> Result<(), String> {
-    if tgsi_opt::passes().iter().any(|p| p.name == name) {
-        return Ok(());
-    }
-    Err(format!("unknown pass '{name}'; --list-passes names them"))
-}
-
-/// What can be printed after and is no pass: all of them, and the function as it was lifted.
-const NOT_PASSES: [&str; 2] = ["all", "lift"];
-
-/// Passes that the pipeline does not run by themselves: all the others in one, and what is not exact.
-const NOT_IN_CLEAN: [&str; 3] = ["clean", "mad-fuse", "egraph"];
-
-/// The pipeline's passes one after the other, twice, if a single one of them is to be left out or
-/// looked at: the pipeline itself runs them interleaved.
-fn one_by_one(args: &OptimizeArgs) -> Option<Vec<PassSpec>> {
-    let single = |n: &String| {
-        !NOT_PASSES.contains(&n.as_str())
-            && !NOT_IN_CLEAN.contains(&n.as_str())
-            && tgsi_opt::rules().position(n).is_none()
-    };
-    let whole = args.disable.iter().any(|n| n == "clean");
-    if whole || !args.disable.iter().chain(&args.print_after).any(single) {
-        return None;
-    }
-    let names = tgsi_opt::passes().iter().map(|p| p.name);
-    let round: Vec<PassSpec> = names
-        .filter(|n| !NOT_IN_CLEAN.contains(n))
-        .map(|n| PassSpec {
-            name: n.to_owned(),
-            args: Vec::new(),
-        })
-        .collect();
-    Some([round.clone(), round].concat())
 }
 
 fn destination(
@@ -228,45 +179,17 @@ struct Job {
     print_changed: bool,
     time_passes: bool,
     print_egraph: Option<PathBuf>,
+    crash_dir: Option<PathBuf>,
+    /// The options of the optimiser as they would be typed.
+    typed: String,
 }
 
 impl Job {
     fn new(args: &OptimizeArgs) -> Result<Self, String> {
-        let passes = args
-            .passes
-            .as_deref()
-            .map(PassSpec::parse_list)
-            .transpose()?;
-        if let Some(pass) = passes.iter().flatten().find(|p| !p.args.is_empty()) {
-            return Err(format!("the pass '{}' takes no argument", pass.name));
-        }
-        let named = passes.iter().flatten().map(|p| p.name.as_str());
-        let printed = args
-            .print_after
-            .iter()
-            .map(String::as_str)
-            .filter(|n| !NOT_PASSES.contains(n));
-        let rules = tgsi_opt::rules();
-        let disabled = args.disable.iter().map(String::as_str);
-        for name in named
-            .chain(disabled.filter(|n| rules.position(n).is_none()))
-            .chain(printed)
-        {
-            check_pass(name)?;
-        }
-        let passes = passes.or_else(|| one_by_one(args));
-        let level = find_level(&args.level);
         let options = Options {
-            level,
-            target: targets::find(&args.target, &args.limit)?,
-            passes,
-            fuel: args.fuel,
-            verify_each: args.verify_each,
-            disable: args.disable.clone(),
-            profile: find_profile(&args.fp)?,
             explain: args.explain,
-            expand: args.expand,
             now: if args.time_passes { clock } else { || 0 },
+            ..engine::options(&args.engine, &args.print_after)?
         };
         Ok(Job {
             options,
@@ -276,6 +199,8 @@ impl Job {
             print_changed: args.print_changed,
             time_passes: args.time_passes,
             print_egraph: args.print_egraph.clone(),
+            crash_dir: args.crash_dir.clone(),
+            typed: engine::typed(&args.engine),
         })
     }
 
@@ -296,7 +221,7 @@ impl Job {
     }
 
     /// The input after a fault of the optimiser.
-    fn reprint(&self, text: &str) -> Result<TextOutcome, Vec<Diagnostic>> {
+    fn reprint(&self, text: &str, reason: String) -> Result<TextOutcome, Vec<Diagnostic>> {
         let options = Options {
             level: Level::O0,
             passes: None,
@@ -306,7 +231,7 @@ impl Job {
         result.outcome.fallback = Some(Fallback {
             kind: FallbackKind::Unverified,
             stage: "optimiser".to_owned(),
-            reason: "internal error".to_owned(),
+            reason,
         });
         Ok(result)
     }
@@ -486,7 +411,9 @@ impl Batch<'_> {
         let attempt = catch_unwind(AssertUnwindSafe(|| {
             self.job.optimize(&text, &mut done.messages)
         }));
-        match attempt.unwrap_or_else(|_| self.job.reprint(&text)) {
+        let attempt =
+            attempt.unwrap_or_else(|panic| self.job.reprint(&text, crash::reason(panic.as_ref())));
+        match attempt {
             Ok(result) => self.accept(input, &name, &text, result, &mut done),
             Err(diagnostics) => {
                 done.messages
@@ -518,6 +445,7 @@ impl Batch<'_> {
         done.exit = done
             .exit
             .and(self.judge(name, &outcome, &mut done.messages));
+        self.bundle(input, name, text, &outcome, done);
         if let Some(form) = self.stats {
             done.stats = stats::of_outcome(form, name, &outcome);
         }
@@ -546,6 +474,29 @@ impl Batch<'_> {
             outcome.explanation = Vec::new();
         }
         done.outcome = Some(outcome);
+    }
+
+    /// Writes a crash bundle, if the optimiser failed and one is wanted.
+    fn bundle(&self, input: &Input, name: &str, text: &str, outcome: &Outcome, done: &mut Done) {
+        let failed = |f: &&Fallback| f.kind == FallbackKind::Unverified;
+        let (Some(folder), Some(fault)) = (
+            &self.job.crash_dir,
+            outcome.fallback.as_ref().filter(failed),
+        ) else {
+            return;
+        };
+        let reason = format!("{}: {}", fault.stage, fault.reason);
+        match crash::write(folder, input, text, &self.job.typed, &reason) {
+            Ok(path) => {
+                let message = format!("the program is kept in {}", path.display());
+                done.messages.push_str(&self.reporter.note(name, &message));
+            }
+            Err(error) => {
+                done.messages
+                    .push_str(&self.reporter.file_error(folder, &error));
+                done.exit = Exit::Invalid;
+            }
+        }
     }
 
     /// Writes the graph of the first round.

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::json;
 use tgsi::{Diagnostic, Severity};
 
@@ -101,8 +103,19 @@ impl Reporter {
         }
     }
 
-    fn note(&self, name: &str, message: &str) -> String {
+    /// What is told for information.
+    pub(crate) fn note(&self, name: &str, message: &str) -> String {
         self.plain(Level::NOTE, "note", name, message)
+    }
+
+    /// A line on standard error that tells how far something is, when a person looks at it.
+    pub(crate) fn spinner(&self) -> ProgressBar {
+        if self.quiet || !self.is_human() || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
     }
 
     fn plain(&self, level: Level<'_>, word: &str, name: &str, message: &str) -> String {

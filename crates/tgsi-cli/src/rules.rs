@@ -6,9 +6,10 @@ use tgsi_opt::Options;
 
 use crate::args::RulesArgs;
 use crate::check;
+use crate::engine::{find_level, find_profile};
 use crate::exit::Exit;
 use crate::files;
-use crate::optimize::{find_level, find_profile, in_parallel};
+use crate::optimize::in_parallel;
 use crate::report::Reporter;
 
 /// Runs `rules`.

@@ -110,8 +110,13 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
                 &outcome.before,
                 &outcome.after,
             ));
-            if let Some(bound) = outcome.temps_bound {
-                let _ = writeln!(out, "  lower bound of temps {bound}");
+            if let (Some(bound), Some(channels)) =
+                (outcome.temps_bound, outcome.temps_channel_bound)
+            {
+                let _ = writeln!(
+                    out,
+                    "  lower bound of temps {bound}, by channels {channels}"
+                );
             }
             if let Some(bound) = outcome.instructions_bound {
                 let _ = writeln!(out, "  lower bound of instructions {bound}");
@@ -154,6 +159,7 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
         "fallback": fallback,
         "rounds": outcome.rounds,
         "temps_bound": outcome.temps_bound,
+        "temps_channel_bound": outcome.temps_channel_bound,
         "instructions_bound": outcome.instructions_bound,
         "contract": outcome.rewriting.contract.names().collect::<Vec<_>>(),
         "rules": fired(outcome)

@@ -1019,12 +1019,12 @@ fn fitting_several_programs() {
     let f = Folder::new();
     f.file("in/chain.tgsi", CHAIN);
     f.file(
-        "in/divided.tgsi",
-        &CHAIN.replace("3: MOV OUT[0], TEMP[2]", "3: DIV OUT[0], TEMP[2], IN[0]"),
+        "in/derived.tgsi",
+        &CHAIN.replace("3: MOV OUT[0], TEMP[2]", "3: DDX OUT[0], TEMP[2]"),
     );
     f.file("in/copied.tgsi", PROGRAM);
     let output = run(&f, &["fit", "in"]);
-    let wanted = "r300-fs   3         2         2    DIV 1\n";
+    let wanted = "r300-fs   3         2         2    DDX 1\n";
     check(
         &output,
         0,
@@ -1050,7 +1050,7 @@ fn fitting_several_programs() {
         &[
             // The copy goes without the temporary.
             "in/copied.tgsi   no        no   yes\n",
-            "uses DIV, which the target does not have (and 1 more)",
+            "uses DDX, which the target does not have (and 1 more)",
             "r300-fs  3",
         ],
         &[],
@@ -1062,4 +1062,213 @@ fn fitting_several_programs() {
         &["r300-fs   3"],
         &["broken.tgsi:3"],
     );
+}
+
+/// A program with work for several passes.
+const WORK: &str = "\
+FRAG
+PROPERTY FS_COLOR0_WRITES_ALL_CBUFS 1
+DCL IN[0], GENERIC[0], PERSPECTIVE
+DCL OUT[0], COLOR
+DCL SAMP[0]
+DCL CONST[0..3]
+DCL TEMP[0..4]
+IMM[0] FLT32 {    0.2500,     3.0000,     1.0000,     0.0000}
+  0: TEX TEMP[0], IN[0], SAMP[0], 2D
+  1: MUL TEMP[1], TEMP[0], CONST[1]
+  2: MUL TEMP[2].x, IMM[0].xxxx, IMM[0].yyyy
+  3: FSLT TEMP[3].x, TEMP[1].xxxx, CONST[2].xxxx
+  4: UIF TEMP[3].xxxx
+  5:   ADD TEMP[1], TEMP[1], CONST[3]
+  6: ELSE
+  7:   ADD TEMP[1], TEMP[1], -CONST[3]
+  8: ENDIF
+  9: MAD TEMP[4], TEMP[1], TEMP[2].xxxx, CONST[0]
+ 10: MOV OUT[0], TEMP[4]
+ 11: END
+";
+
+#[test]
+fn reducing() {
+    let f = Folder::new();
+    f.file("in.tgsi", WORK);
+    let out = run(
+        &f,
+        &[
+            "reduce",
+            "--check",
+            "grep -q TEX",
+            "in.tgsi",
+            "-o",
+            "out.tgsi",
+        ],
+    );
+    check(
+        &out,
+        0,
+        &[],
+        &["11 instructions", "-> 1 instructions", "calls"],
+    );
+    let small = read(&f.path("out.tgsi"));
+    assert!(small.contains("TEX") && small.contains("END"), "{small}");
+    assert!(
+        !small.contains("CONST") && !small.contains("PROPERTY"),
+        "{small}"
+    );
+    check(&run(&f, &["check", "out.tgsi"]), 0, &[], &[]);
+
+    // The path stands where {} does; the input's own text is asked about first.
+    let both = "grep -q ELSE {} && grep -q MAD {}";
+    let out = run(&f, &["reduce", "--check", both, "--steps", "3", "in.tgsi"]);
+    check(&out, 0, &["ELSE", "MAD"], &["3 calls; stopped by --steps"]);
+    let out = run(&f, &["reduce", "--check", "grep -q DP4", "in.tgsi"]);
+    check(&out, 1, &[], &["does not say yes to the input"]);
+    f.file("broken.tgsi", BROKEN);
+    let out = run(&f, &["reduce", "--check", "true", "broken.tgsi"]);
+    check(&out, 1, &[], &["FROB"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn reducing_with_a_time_limit() {
+    let f = Folder::new();
+    f.file("in.tgsi", PROGRAM);
+    // Whatever is smaller takes too long, in a process of the shell's.
+    let slow = "test $(grep -c MOV {}) = 2 || { sleep 60; true; }";
+    let args = [
+        "reduce",
+        "--check",
+        slow,
+        "--time-limit",
+        "0.05",
+        "--steps",
+        "3",
+        "in.tgsi",
+    ];
+    let start = std::time::Instant::now();
+    let out = run(&f, &args);
+    check(
+        &out,
+        0,
+        &["MOV TEMP[0]", "MOV OUT[0]"],
+        &["over the time limit"],
+    );
+    assert!(start.elapsed().as_secs() < 30);
+    let out = run(
+        &f,
+        &["reduce", "--check", "true", "--time-limit", "0", "in.tgsi"],
+    );
+    check(&out, 1, &[], &["no time limit"]);
+}
+
+#[test]
+fn bisecting() {
+    let f = Folder::new();
+    f.file("in.tgsi", WORK);
+    let bisect = |more: &[&str]| run(&f, &[&["bisect", "in.tgsi"], more].concat());
+    check(&bisect(&[]), 0, &["in.tgsi: the result is right"], &[]);
+    let wrong = [
+        "the result is wrong from rewrite",
+        "pass const-fold, round 1, of what instruction 2 computes: MUL TEMP[2].x",
+        "differ in case",
+        "results looked at",
+    ];
+    check(&bisect(&["--sabotage", "const-fold"]), 4, &wrong, &[]);
+    let stage = bisect(&["--sabotage", "merging", "--fp", "strict"]);
+    check(&stage, 4, &["without any rewrite (--disable merging"], &[]);
+    // The input for which a command speaks need not be the one that is wrong.
+    f.file("other.tgsi", &WORK.replace("CONST[0]\n", "CONST[1]\n"));
+    let against = bisect(&["--against", "other.tgsi"]);
+    check(&against, 1, &[], &["wrong by itself"]);
+    // A command that wants the branch kept.
+    let kept = bisect(&["--check", "grep -q UIF"]);
+    check(
+        &kept,
+        4,
+        &["pass if-convert, round 1, of what instruction 3"],
+        &[],
+    );
+    let json = bisect(&["--message-format", "json", "--check", "grep -q UIF {}"]);
+    check(
+        &json,
+        4,
+        &["\"pass\":\"if-convert\"", "\"kind\":\"rewrite\""],
+        &[],
+    );
+    check(
+        &bisect(&["--disable", "nothing"]),
+        2,
+        &[],
+        &["unknown pass"],
+    );
+}
+
+#[test]
+fn bisecting_what_fails() {
+    let f = Folder::new();
+    f.file("in.tgsi", WORK);
+    for fault in ["panic", "refuse"] {
+        let out = run(&f, &["bisect", "in.tgsi", "--sabotage", fault]);
+        check(&out, 4, &["from rewrite 1", "round 1"], &[]);
+        assert!(!text(&out.stderr).contains("panicked"));
+    }
+}
+
+#[test]
+fn crash_bundles() {
+    let f = Folder::new();
+    f.file("in/a.tgsi", WORK);
+    for (fault, reason) in [
+        (
+            "panic",
+            "; reason: optimiser: panic: a panic on purpose, by",
+        ),
+        ("refuse", "; reason: passes: "),
+    ] {
+        let args = [
+            "--sabotage",
+            fault,
+            "--crash-dir",
+            "bad",
+            "-O1",
+            "in/a.tgsi",
+        ];
+        let out = run(&f, &args);
+        check(&out, 4, &["UIF"], &["the program is kept in bad/a.tgsi"]);
+        let bundle = read(&f.path("bad/a.tgsi"));
+        let head = [
+            "; version: ",
+            "; options: -O1 --fp auto --target generic --sabotage",
+            reason,
+            "; input: in/a.tgsi\nFRAG\n",
+        ];
+        for line in head {
+            assert!(bundle.contains(line), "no {line:?} in {bundle}");
+        }
+        assert!(bundle.ends_with(WORK));
+        // It is an input as any other, and its head is not doubled.
+        check(&run(&f, &["-O1", "bad/a.tgsi"]), 0, &["FRAG"], &[]);
+        let args = [
+            "--sabotage",
+            fault,
+            "--crash-dir",
+            "bad",
+            "-O1",
+            "bad/a.tgsi",
+        ];
+        check(&run(&f, &args), 4, &[], &["kept in bad/a.tgsi"]);
+        let again = read(&f.path("bad/a.tgsi"));
+        assert_eq!(again.matches("; version: ").count(), 1, "{again}");
+    }
+    // The input is not written over, and without a fault there is no bundle.
+    let args = ["--sabotage", "panic", "--crash-dir", "in", "in/a.tgsi"];
+    check(&run(&f, &args), 1, &[], &["is the input itself"]);
+    assert_eq!(read(&f.path("in/a.tgsi")), WORK);
+    check(
+        &run(&f, &["--crash-dir", "none", "in/a.tgsi"]),
+        0,
+        &["FRAG"],
+        &[],
+    );
+    assert!(!f.path("none").exists());
 }

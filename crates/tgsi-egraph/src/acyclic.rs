@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Args, Function, Slot, VOp, Value, ix};
+use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
 use tgsi_rules::Contract;
 use tgsi_target::Taken;
 
@@ -40,8 +40,10 @@ pub struct Config<'a> {
     pub explore: bool,
     /// What the consumer takes: nothing else is made.
     pub taken: &'a Arc<Taken>,
-    /// Asked before each rewrite.
-    pub spend: &'a dyn Fn() -> bool,
+    /// Asked before each rewrite, by a rule, of what was computed at a place.
+    pub spend: &'a dyn Fn(u16, LaneHint) -> bool,
+    /// A rule that gives the negation of what it should, for tests of what finds faults.
+    pub spoiled: Option<u16>,
     /// Rules that are left out, by number.
     pub disabled: &'a [u16],
     /// Values of the function whose last bits count, by arena position: nothing that rounds otherwise
@@ -308,11 +310,20 @@ impl Builder<'_, '_> {
                     break;
                 }
                 self.fuel -= 1;
-                if !self.admits(rule, &b) || !(self.config.spend)() {
+                if !self.admits(rule, &b) || !(self.config.spend)(r, node.hint) {
                     continue;
                 }
                 let found = std::mem::take(&mut self.found);
-                let v = self.build(rule, rule.rhs, &b, &node, depth + 1);
+                let mut v = self.build(rule, rule.rhs, &b, &node, depth + 1);
+                if self.config.spoiled == Some(r) {
+                    let args = [v].into_iter().collect();
+                    let op = VOp::Neg;
+                    v = self.intern(Node {
+                        op,
+                        args,
+                        ..node.clone()
+                    });
+                }
                 self.found = found;
                 let hands_on = rule.hands_on && !self.g.info(v).float;
                 if hands_on && !self.config.granted.includes(Contract::NNAN) {
@@ -446,7 +457,7 @@ impl Builder<'_, '_> {
                     let Part::Op { first, .. } = rule.parts[usize::from(rule.rhs)] else {
                         continue;
                     };
-                    if !self.admits(rule, &b) || !(self.config.spend)() {
+                    if !self.admits(rule, &b) || !(self.config.spend)(r, node.hint) {
                         continue;
                     }
                     let operand = rule.operands[usize::from(first)];

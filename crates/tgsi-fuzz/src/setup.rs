@@ -89,6 +89,7 @@ impl Setup {
             fuel: self.fuel,
             profile: self.profile,
             verify_each: true,
+            check_regalloc: true,
             ..Options::default()
         }
     }

@@ -33,7 +33,7 @@ pub(crate) struct Origins {
 type Lanes = [Option<(u32, u8)>; 4];
 
 /// An instruction that is none.
-const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 impl Origins {
     /// Adds what the next instruction computes.
@@ -41,7 +41,7 @@ impl Origins {
         self.of.get_or_insert_default().push(lanes);
     }
 
-    fn get(&self, inst: u32, lane: u8) -> Option<(u32, u8)> {
+    pub(crate) fn get(&self, inst: u32, lane: u8) -> Option<(u32, u8)> {
         let Some(of) = &self.of else {
             return (inst != NOWHERE).then_some((inst, lane));
         };

@@ -8,6 +8,7 @@
 //! *Invariant*: no function here reads a clock, a file or the environment. Times come through
 //! [`Options::now`], dumps leave through [`Observer`].
 
+mod bisect;
 mod emit;
 mod explain;
 mod lower;
@@ -15,9 +16,10 @@ mod options;
 mod pipeline;
 mod text;
 
+pub use bisect::{Bisection, Culprit, bisect};
 pub use emit::{emit_dot, emit_ir};
 pub use explain::{Applied, Explanation};
-pub use options::{Level, Options, PassInfo, PassSpec};
+pub use options::{Fault, Level, Options, PassInfo, PassSpec, Stage};
 pub use pipeline::{NoGraph, egraph_dot, optimize, optimize_with, passes};
 pub use text::{TextOutcome, optimize_text, optimize_text_with};
 
@@ -64,6 +66,8 @@ pub struct Outcome {
     pub rounds: u32,
     /// A lower bound of the temporaries that the result's instructions need, where one is known.
     pub temps_bound: Option<u32>,
+    /// A quarter of the most channels that are live at once in the result, rounded up, where that is known.
+    pub temps_channel_bound: Option<u32>,
     /// Instructions below which no packing of what the result computes comes; nothing where the result
     /// is the input.
     pub instructions_bound: Option<u32>,
@@ -75,6 +79,24 @@ pub struct Outcome {
     pub explanation: Vec<Explanation>,
     /// Why the result keeps control flow that the target does not take.
     pub kept: Option<String>,
+    /// Rewrites that were done, or would have been paid for with fuel, in all rounds.
+    pub rewrites: u64,
+    /// The one that took the last unit of fuel, where fuel ran out.
+    pub last_rewrite: Option<LastRewrite>,
+}
+
+/// The rewrite that took the last unit of fuel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastRewrite {
+    /// The pass.
+    pub pass: &'static str,
+    /// The rewrite rule, if it was one.
+    pub rule: Option<&'static str>,
+    /// Which round of the pipeline, from 1.
+    pub round: u32,
+    /// The instruction of the input, from 0, that computed what was rewritten, where it is known:
+    /// behind the first round only if [`Options::explain`] is set.
+    pub instruction: Option<u32>,
 }
 
 /// A return to the input.

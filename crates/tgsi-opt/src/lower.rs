@@ -12,6 +12,7 @@ use tgsi_ir::{Function, RegRef};
 use tgsi_pack::pack::{PackId, Packing};
 use tgsi_regalloc::{AllocError, Assignment, Options as AllocOptions};
 
+mod checked;
 mod fetches;
 mod header;
 mod imms;
@@ -31,6 +32,8 @@ pub(crate) enum LowerError {
     Addresses,
     /// An indexed resource or operand came out in a form that cannot be printed.
     Operand(&'static str),
+    /// The check of the allocation refused the printed program: a fault of the optimiser.
+    Check(String),
 }
 
 impl std::fmt::Display for LowerError {
@@ -39,6 +42,7 @@ impl std::fmt::Display for LowerError {
             LowerError::Alloc(e) => write!(f, "register allocation: {e}"),
             LowerError::Addresses => f.write_str("not enough address registers"),
             LowerError::Operand(what) => f.write_str(what),
+            LowerError::Check(what) => write!(f, "wrong allocation: {what}"),
         }
     }
 }
@@ -50,6 +54,10 @@ impl std::error::Error for LowerError {}
 pub(crate) struct LowerOptions {
     /// Restarts of the allocator.
     pub(crate) restarts: u32,
+    /// Steps of its exact search.
+    pub(crate) exact: u32,
+    /// The most temporaries the target has.
+    pub(crate) limit: Option<u32>,
     /// Keep the customary use of address registers (0 index, 1 dimension, 2 resource).
     pub(crate) address_roles: bool,
     /// Keep precise and other values in different temporaries.
@@ -138,12 +146,22 @@ impl<'a> Draft<'a> {
         }
         let alloc = AllocOptions {
             restarts: options.restarts,
+            exact: options.exact,
+            limit: options.limit,
             useful: most.map(|m| m.saturating_add(array_temps(f))),
             separate_precise: options.separate_precise,
             seed: 1,
-            ..AllocOptions::default()
         };
-        match tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, &alloc) {
+        let place = |alloc| tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, alloc);
+        let placed = match place(&alloc) {
+            // A result that does not fit may still be better than the input.
+            Err(AllocError::OverLimit { .. }) => place(&AllocOptions {
+                limit: None,
+                ..alloc
+            }),
+            placed => placed,
+        };
+        match placed {
             Ok(assignment) => {
                 let seats = problem.seats;
                 Ok(Some(Lowering {
@@ -181,6 +199,11 @@ impl Lowering<'_> {
     /// No allocation of these instructions under the same options has fewer temporaries.
     pub(crate) fn temps_bound(&self) -> u32 {
         self.assignment.bound
+    }
+
+    /// A quarter of the most channels live at once, rounded up: a weaker bound.
+    pub(crate) fn temps_channel_bound(&self) -> u32 {
+        self.assignment.channel_bound
     }
 }
 

@@ -12,21 +12,36 @@ use tgsi_pack::lir;
 use tgsi_pack::pack::{PackId, PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Slack, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
-use tgsi_passes::cx::Rewriting;
+use tgsi_passes::cx::{LastSite, Rewriting};
 use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
-use tgsi_target::{Cost, Counts, Taken, Target, count, count_result};
+use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
-use crate::explain::{Origins, explanation};
+use crate::explain::{NOWHERE, Origins, explanation};
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
-use crate::{Fallback, FallbackKind, Level, Observer, Options, Outcome, PassEvent, PassInfo};
+use crate::{
+    Fallback, FallbackKind, Fault, LastRewrite, Level, Observer, Options, Outcome, PassEvent,
+    PassInfo, Stage,
+};
 
 /// Optimises a program. Never fails: where it cannot do better, the input is the result.
 pub fn optimize(program: &Program, options: &Options) -> Outcome {
     optimize_with(program, options, None)
 }
+
+/// More than any program costs.
+const MOST: Cost = Cost {
+    misfit: u32::MAX,
+    instructions: u32::MAX,
+    limited_slots: u32::MAX,
+    limited_indirections: u32::MAX,
+    temps: u32::MAX,
+    indirections: u32::MAX,
+    immediates: u32::MAX,
+    tokens: u32::MAX,
+};
 
 /// Most rounds at `-O2`: each but the last made the program cheaper.
 const MAX_ROUNDS: u32 = 8;
@@ -41,21 +56,38 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
+    optimize_watched(program, options, observer, LastSite::default())
+}
+
+/// As [`optimize_with`]; `last` holds where the last unit of fuel went even if a pass panics.
+pub(crate) fn optimize_watched(
+    program: &Program,
+    options: &Options,
+    observer: Option<&mut dyn Observer>,
+    last: LastSite,
+) -> Outcome {
     if let Cow::Owned(target) = options.consumer() {
         let options = Options {
             target,
             expand: false,
             ..options.clone()
         };
-        return optimize_with(program, &options, observer);
+        return optimize_watched(program, &options, observer, last);
     }
     let before = count(program);
     if options.level == Level::O0 && options.passes.is_none() {
         return Outcome::input(program, before);
     }
-    let mut run = Run::new(program, options, observer);
+    let mut run = Run {
+        last,
+        ..Run::new(program, options, observer)
+    };
     let mut state = State {
-        cost: Cost::of(program, &before, &options.target),
+        cost: if options.any_cost {
+            MOST
+        } else {
+            Cost::of(program, &before, &options.target)
+        },
         best: None,
         rewriting: Rewriting::default(),
         origins: Origins::default(),
@@ -65,6 +97,10 @@ pub fn optimize_with(
     let first = options.level.min(Level::O2);
     match run.rounds(program, first, &mut state, single) {
         Ok(_) if options.level == Level::O3 && !single => run.search(program, &mut state),
+        // What nearly fits is worth a search.
+        Ok(_) if !single && nearly_fits(&state.cost, &options.target) => {
+            run.search(program, &mut state);
+        }
         Ok(_) => {}
         Err(reason) => fallback = Some(reason),
     }
@@ -73,7 +109,12 @@ pub fn optimize_with(
     } = state;
     let rounds = run.round;
     let reason = run.reason.take();
+    let (rewrites, last_rewrite) = (run.rewrites, run.last_rewrite);
     let pass_times = run.times;
+    // Where one allocation is wrong, no other is trusted.
+    let wrong = run.wrong.is_some();
+    let best = best.filter(|_| !wrong);
+    let fallback = run.wrong.or(fallback);
     let explanation = if options.explain {
         explanation(program, &rewriting.steps)
     } else {
@@ -91,10 +132,13 @@ pub fn optimize_with(
             fallback,
             rounds,
             temps_bound: Some(b.temps_bound),
+            temps_channel_bound: Some(b.temps_channel_bound),
             instructions_bound: Some(b.instructions_bound),
             pass_times,
             rewriting,
             explanation,
+            rewrites,
+            last_rewrite,
         },
         None => Outcome {
             kept,
@@ -102,6 +146,8 @@ pub fn optimize_with(
             rounds,
             pass_times,
             explanation,
+            rewrites,
+            last_rewrite,
             ..Outcome::input(program, before)
         },
     }
@@ -118,11 +164,14 @@ impl Outcome {
             fallback: None,
             rounds: 0,
             temps_bound: None,
+            temps_channel_bound: None,
             instructions_bound: None,
             pass_times: Vec::new(),
             rewriting: Rewriting::default(),
             explanation: Vec::new(),
             kept: None,
+            rewrites: 0,
+            last_rewrite: None,
         }
     }
 }
@@ -225,12 +274,48 @@ pub fn passes() -> &'static [PassInfo] {
     &ALL
 }
 
+/// The rewrite that took the last unit of fuel. Its round began with a program that computes what the
+/// input does at `origins`, where they are known.
+pub(crate) fn last_rewrite(last: &LastSite, origins: Option<&Origins>) -> Option<LastRewrite> {
+    let site = last.get()?;
+    let inst = site.hint.and_then(|h| match origins {
+        Some(origins) => Some(origins.get(h.inst, h.lane)?.0),
+        None => (site.round == 1).then_some(h.inst),
+    });
+    Some(LastRewrite {
+        pass: site.pass,
+        rule: site.rule.map(rule_name),
+        round: site.round,
+        // What no instruction computes has a number beyond all of them.
+        instruction: inst.filter(|&i| i != NOWHERE),
+    })
+}
+
+/// The name of a rule.
+fn rule_name(rule: u16) -> &'static str {
+    let rules = &tgsi_passes::rules::rule_set().rules;
+    rules.get(usize::from(rule)).map_or("", |r| &r.name)
+}
+
+/// Turns the sign of the first operand that is a value in the last instruction that has one.
+fn spoil(program: &mut Program) {
+    let values = |s: &&mut tgsi::Src| {
+        use tgsi::File::{Const, Imm, In, Temp};
+        matches!(s.reg.file, Temp | Const | Imm | In)
+    };
+    let mut sources = program.insts.iter_mut().rev().flat_map(|i| &mut i.srcs);
+    if let Some(src) = sources.find(values) {
+        src.neg = !src.neg;
+    }
+}
+
 /// A result that was cheaper than what there was.
 struct Candidate {
     program: Program,
     counts: Counts,
     cost: Cost,
     temps_bound: u32,
+    temps_channel_bound: u32,
     instructions_bound: u32,
     /// What rules did in this round.
     rewriting: Rewriting,
@@ -260,10 +345,18 @@ struct Run<'a, 'o> {
     input: &'a Program,
     /// Outputs that the target wants written whole.
     whole_outputs: Vec<i32>,
+    /// The first allocation that its check refused.
+    wrong: Option<Fallback>,
     /// What the target takes.
     taken: Arc<Taken>,
     /// Why control flow is left that the target does not take.
     reason: Option<String>,
+    /// Rewrites that passes did.
+    rewrites: u64,
+    /// Where the last unit of fuel went.
+    last: LastSite,
+    /// The same, in terms of the input.
+    last_rewrite: Option<LastRewrite>,
 }
 
 impl<'a, 'o> Run<'a, 'o> {
@@ -287,9 +380,34 @@ impl<'a, 'o> Run<'a, 'o> {
                 .collect(),
             input: program,
             whole_outputs: whole_outputs(program, options),
+            wrong: None,
             taken: Arc::new(Taken::of(&options.target)),
             reason: None,
+            rewrites: 0,
+            last: LastSite::default(),
+            last_rewrite: None,
         }
+    }
+
+    /// Whether a part of the pipeline is left out.
+    fn skips(&self, stage: Stage) -> bool {
+        self.options.disable.iter().any(|d| d == stage.name())
+    }
+
+    /// Takes what passes spent and did.
+    fn spent(&mut self, cx: &PassCx) {
+        self.fuel = cx.fuel.get();
+        self.rewrites += cx.rewrites.get();
+    }
+
+    /// Notes which rewrite of the round took the last unit of fuel. The round began with a program that
+    /// computes what the input does at `origins`.
+    fn note_last(&mut self, origins: &Origins) {
+        if self.last_rewrite.is_some() {
+            return;
+        }
+        let origins = self.options.explain.then_some(origins);
+        self.last_rewrite = last_rewrite(&self.last, origins);
     }
 
     /// Whether rules may do anything.
@@ -334,7 +452,9 @@ impl<'a, 'o> Run<'a, 'o> {
         for _ in 0..MAX_ROUNDS {
             self.round += 1;
             let start = state.best.as_ref().map_or(input, |b| &b.program);
-            match self.once(start, state.cost) {
+            let found = self.once(start, state.cost);
+            self.note_last(&state.origins);
+            match found {
                 Ok(Some(better)) => {
                     self.accept(state, better);
                     gained = true;
@@ -343,7 +463,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 Err(reason) if self.round == 1 => return Err(reason),
                 Err(_) => break,
             }
-            if single {
+            if single || self.skips(Stage::Rounds) {
                 break;
             }
         }
@@ -365,9 +485,14 @@ impl<'a, 'o> Run<'a, 'o> {
     /// What -O3 adds to the result of -O2: a search from the input, then from the best, until neither
     /// level finds anything.
     fn search(&mut self, input: &Program, state: &mut State) {
+        if self.skips(Stage::Rounds) {
+            return;
+        }
         self.level = Level::O3;
         self.round += 1;
-        if let Ok(Some(better)) = self.once(input, state.cost) {
+        let found = self.once(input, state.cost);
+        self.note_last(&Origins::default());
+        if let Ok(Some(better)) = found {
             let mut fresh = State {
                 cost: state.cost,
                 best: None,
@@ -404,7 +529,9 @@ impl<'a, 'o> Run<'a, 'o> {
         let mut failed = None;
         let mut variants = self.variants(f);
         if let Some(f) = plain {
-            let copied = tgsi_passes::run_pass("copy-prop", &f, &self.cx());
+            let cx = self.cx();
+            let copied = tgsi_passes::run_pass("copy-prop", &f, &cx);
+            self.spent(&cx);
             variants.push((copied.unwrap_or(f), Rewriting::default()));
         }
         for (f, mut rewriting) in variants {
@@ -474,14 +601,20 @@ impl<'a, 'o> Run<'a, 'o> {
             let least = limit.map(|most| p.levels(most).highest);
             let plain = self.strategies().iter().map(|&s| Order::Plain(s));
             let by_levels = limit.zip(least).into_iter().flat_map(|(limit, least)| {
-                (least..=limit.max(least)).flat_map(|n| SLACKS.map(|s| Order::Levels(s, n)))
+                let most = limit.max(least).min(least + MOST_NODES);
+                (least..=most).flat_map(|n| SLACKS.map(|s| Order::Levels(s, n)))
             });
-            let all: Vec<Order> = plain.chain(by_levels).collect();
+            let mut all: Vec<Order> = plain.chain(by_levels).collect();
+            if self.skips(Stage::Orders) {
+                all.truncate(1);
+            }
             for strategy in all {
                 if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
                     // More nodes than must be are for programs that need many temporaries.
                     let within = b.cost.limited_indirections <= limit.unwrap_or(0) + 1;
-                    if most > least && b.cost.misfit == 0 && within {
+                    let target = &self.options.target;
+                    let few = target.limits.temps.is_none_or(|n| b.cost.temps <= n);
+                    if most > least && (within && few || too_many_slots(&b.cost, target)) {
                         break;
                     }
                 }
@@ -509,7 +642,9 @@ impl<'a, 'o> Run<'a, 'o> {
                     continue;
                 }
                 let lower_options = LowerOptions {
-                    restarts: if self.level == Level::O3 { 4 } else { 0 },
+                    restarts: self.restarts(),
+                    exact: self.exact_steps(),
+                    limit: self.options.target.limits.temps,
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                     part_fetches: false,
@@ -538,9 +673,14 @@ impl<'a, 'o> Run<'a, 'o> {
                     match better {
                         Ok(Some(b)) => best = Some(b),
                         Ok(None) => {}
+                        Err(e @ LowerError::Check(_)) => {
+                            let fault = unverified("lower", e.to_string());
+                            self.wrong.get_or_insert_with(|| fault.clone());
+                            return Err(fault);
+                        }
                         Err(e) => failed = Some(unsupported("lower", e.to_string())),
                     }
-                    if clean {
+                    if clean || self.skips(Stage::PartFetches) {
                         break;
                     }
                 }
@@ -562,7 +702,15 @@ impl<'a, 'o> Run<'a, 'o> {
 
     /// Prints a program; it is a candidate if it costs less than `bound` and the target takes it.
     fn candidate(&self, low: &Lowering<'_>, bound: Cost) -> Result<Option<Candidate>, LowerError> {
-        let program = low.print()?;
+        let mut program = low.print()?;
+        if let Some(Fault::Stage(stage)) = self.options.sabotage
+            && !self.skips(stage)
+        {
+            spoil(&mut program);
+        }
+        if self.options.check_regalloc {
+            low.check(&program)?;
+        }
         let counts = count_result(&program, self.input);
         let cost = Cost::of(&program, &counts, &self.options.target);
         if cost >= bound || !self.acceptable(&program) {
@@ -573,6 +721,7 @@ impl<'a, 'o> Run<'a, 'o> {
             counts,
             cost,
             temps_bound: low.temps_bound(),
+            temps_channel_bound: low.temps_channel_bound(),
             instructions_bound: 0,
             rewriting: Rewriting::default(),
             origins: if self.options.explain {
@@ -597,6 +746,12 @@ impl<'a, 'o> Run<'a, 'o> {
             disabled_rules: self.disabled_rules.clone(),
             explain: self.options.explain,
             taken: Arc::clone(&self.taken),
+            round: self.round,
+            last: LastSite::clone(&self.last),
+            sabotage: match self.options.sabotage {
+                Some(Fault::Pass(s)) => Some(s),
+                _ => None,
+            },
             ..PassCx::default()
         };
         cx.fuel.set(self.fuel);
@@ -610,6 +765,7 @@ impl<'a, 'o> Run<'a, 'o> {
         }
         let cx = self.cx();
         let level = self.level;
+        let saturates = !self.skips(Stage::Saturation);
         let mut out = self.timed("egraph", |_| {
             let effort = if level == Level::O1 {
                 egraph::QUICK
@@ -626,7 +782,7 @@ impl<'a, 'o> Run<'a, 'o> {
                 ));
                 let models = [egraph::MODEL, egraph::SHARED];
                 out.extend(egraph::rewritten(&f, &cx, egraph::WIDE, &models));
-                if f.values.len() <= MOST_SATURATED {
+                if saturates && f.values.len() <= MOST_SATURATED {
                     out.extend(egraph::saturated(&f, &cx, egraph::WIDE, &models));
                 }
             }
@@ -644,6 +800,7 @@ impl<'a, 'o> Run<'a, 'o> {
             };
             out.push((fused, rewriting));
         }
+        self.spent(&cx);
         if out.is_empty() || level >= Level::O2 {
             out.push((f, Rewriting::default()));
         }
@@ -662,7 +819,7 @@ impl<'a, 'o> Run<'a, 'o> {
         let start = (self.options.now)();
         let done = self.timed("legalize", |_| legalized(&f, &cx));
         let nanos = (self.options.now)().saturating_sub(start);
-        self.fuel = cx.fuel.get();
+        self.spent(&cx);
         self.reason = done.reason.or(self.reason.take());
         let changed = done.function.is_some();
         let f = done.function.unwrap_or(f);
@@ -701,22 +858,50 @@ impl<'a, 'o> Run<'a, 'o> {
             }
             self.tell(pass.name, changed, nanos, &f);
         }
-        self.fuel = cx.fuel.get();
+        self.spent(&cx);
         if let Some(fault) = cx.faults.borrow().first() {
-            return Err(Fallback {
-                kind: FallbackKind::Unverified,
-                stage: "passes".to_owned(),
-                reason: fault.clone(),
-            });
+            return Err(unverified("passes", fault.clone()));
         }
         Ok(f)
+    }
+
+    /// Steps of the exact search for fewer temporaries in one allocation. At -O2 they cost a tenth of
+    /// the time and save 0.6 % of the temporaries.
+    fn exact_steps(&self) -> u32 {
+        match self.level {
+            _ if self.skips(Stage::ExactSearch) => 0,
+            Level::O0 | Level::O1 => 0,
+            Level::O2 => 300,
+            Level::O3 => 3_000,
+        }
+    }
+
+    /// Restarts of one allocation.
+    fn restarts(&self) -> u32 {
+        if self.level == Level::O3 && !self.skips(Stage::Restarts) {
+            4
+        } else {
+            0
+        }
     }
 
     fn strategies(&self) -> &'static [Strategy] {
         match self.level {
             Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
+            Level::O3 if self.skips(Stage::Orders) => &[Strategy::Late],
             Level::O3 => &[Strategy::Late, Strategy::Pressure, Strategy::Source],
         }
+    }
+
+    /// The highest level that fetches may have, where the target has few, or fewer than the program
+    /// could reach.
+    fn level_limit(&self, program: &Program) -> Option<u32> {
+        let most = self.options.target.limits.indirections?.saturating_sub(1);
+        let begins =
+            |i: &&tgsi::Inst| i.op.info().shape == tgsi::Shape::Tex || i.op == tgsi::Opcode::KillIf;
+        let fetches = program.insts.iter().filter(begins).count();
+        let matters = fetches > 0 && most < FEW_NODES || fetches > most as usize;
+        matters.then_some(most)
     }
 
     fn pack_options<'w>(
@@ -725,24 +910,21 @@ impl<'a, 'o> Run<'a, 'o> {
         zero_wins: bool,
         whole_outputs: &'w [i32],
     ) -> Vec<PackOptions<'w>> {
+        let merges = !self.skips(Stage::Merging);
         let base = PackOptions {
             whole_outputs,
             seed: 0,
-            reach: u32::MAX,
+            reach: if merges { u32::MAX } else { 0 },
             virgl: self.options.target.virgl,
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
-            mix: (self.level >= Level::O2).then_some(zero_wins),
-            level_limit: self
-                .options
-                .target
-                .limits
-                .indirections
-                .map(|n| n.saturating_sub(1)),
+            mix: (self.level >= Level::O2 && !self.skips(Stage::Mixing)).then_some(zero_wins),
+            level_limit: self.level_limit(program),
         };
         match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
             Level::O0 | Level::O1 | Level::O2 => vec![base],
+            Level::O3 if !merges || self.skips(Stage::Packings) => vec![base],
             Level::O3 => vec![
                 base,
                 PackOptions {
@@ -761,6 +943,17 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 }
 
+/// Whether a program takes so many slots that nothing else helps it to fit.
+fn too_many_slots(cost: &Cost, target: &Target) -> bool {
+    let most = target.limits.instructions;
+    most.is_some_and(|n| cost.limited_slots > n + n / 4)
+}
+
+/// Whether a program does not fit, but not for something that the target lacks, and not by far.
+fn nearly_fits(cost: &Cost, target: &Target) -> bool {
+    cost.misfit > 0 && cost.misfit < MISSING && !too_many_slots(cost, target)
+}
+
 /// How packs are ordered.
 #[derive(Clone, Copy)]
 enum Order {
@@ -769,12 +962,26 @@ enum Order {
     Levels(Slack, u32),
 }
 
+/// From how many nodes on a target has more than nearly any program needs.
+const FEW_NODES: u32 = 16;
+
+/// How many nodes more than there must be are tried.
+const MOST_NODES: u32 = 3;
+
 /// The orders by levels that are tried where texture indirections are limited.
 const SLACKS: [Slack; 4] = [Slack::Level, Slack::Fewer, Slack::Fetches, Slack::Nothing];
 
 fn unsupported(stage: &str, reason: String) -> Fallback {
     Fallback {
         kind: FallbackKind::Unsupported,
+        stage: stage.to_owned(),
+        reason,
+    }
+}
+
+fn unverified(stage: &str, reason: String) -> Fallback {
+    Fallback {
+        kind: FallbackKind::Unverified,
         stage: stage.to_owned(),
         reason,
     }

@@ -140,6 +140,8 @@ pub struct Packing {
     level_limit: Option<u32>,
     /// The levels of packs as they are, while a limit is watched.
     level: Levels,
+    /// Nodes that depend on each node, while a limit is watched.
+    behind: Vec<SmallVec<[NodeId; 4]>>,
     /// Copies of words that exist, by block: (block, word with its modifiers) to words.
     copies: FxHashMap<(u32, Opnd), SmallVec<[Ent; 1]>>,
 }
@@ -167,6 +169,7 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
         },
         level_limit: None,
         level: Levels::default(),
+        behind: Vec::new(),
         copies: FxHashMap::default(),
     };
     // Copies are few: room for them saves moving everything.

@@ -349,11 +349,16 @@ impl Nodes<'_> {
         loop {
             let mut best: Option<(bool, i32, usize)> = None;
             let mut must_wait = false;
+            let mut looked = 0;
             for (k, &i) in rest.ready.iter().enumerate().rev() {
                 if self.is_fetch(i) != fetches || self.level(i) > node {
                     continue;
                 }
                 let forced = self.level(i) == node;
+                looked += 1;
+                if looked > READY && (must_wait || !forced) {
+                    continue;
+                }
                 must_wait |= forced;
                 let cost = s.born_before(i, live);
                 if best.is_none_or(|b| cost < b.1) {

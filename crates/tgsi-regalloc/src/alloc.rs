@@ -16,7 +16,9 @@
 //!    runs, from the best order so far. A run may open one temporary fewer than the best so far; when it
 //!    fails, the register that found no place moves to a random place before, and
 //!    two neighbours are swapped at random, so that the next run fails elsewhere.
-//! 4. Temporaries are renumbered by first use.
+//! 4. If the result is above the limit, or on demand, an exact search ([`crate::exact`]) for fewer
+//!    temporaries, within a counted number of steps.
+//! 5. Temporaries are renumbered by first use.
 //!
 //! # Cost
 //!
@@ -29,6 +31,7 @@
 //! Memory is O(slots * temporaries / 16) words.
 
 use crate::bounds::bounds;
+use crate::exact::{Verdict, decide};
 use crate::occupancy::{Occupancy, TEMPS_PER_WORD};
 use crate::prepare::{Item, Prepared, matching, prepare};
 use crate::rng::Rng;
@@ -40,8 +43,11 @@ use crate::{AllocError, Array, Assignment, Options, Placed, Point, Problem, Reg,
 /// fitting costs the program, so more time is well spent.
 const RESTARTS_OVER_LIMIT: u32 = 256;
 
-/// The fixed orders that help least are left out of problems with more registers
-/// times temporaries than this, where a run costs milliseconds.
+/// Steps of the exact search when the result misses the limit but the bound does not.
+const EXACT_OVER_LIMIT: u32 = 20_000;
+
+/// The fixed orders that help least, and the further restarts, are left out of problems with more
+/// registers times temporaries than this, where a run costs milliseconds.
 const ALL_ORDERS_UP_TO: usize = 300_000;
 
 /// Places every array and virtual register of `problem`.
@@ -71,11 +77,13 @@ pub fn allocate_regs<'a>(
 }
 
 fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocError> {
-    let packing = bounds(prepared, options.separate_precise).packing;
-    if options.useful.is_some_and(|useful| packing > useful) {
-        return Err(AllocError::Useless { bound: packing });
+    let bounds = bounds(prepared, options.separate_precise);
+    if options.useful.is_some_and(|useful| bounds.packing > useful) {
+        return Err(AllocError::Useless {
+            bound: bounds.packing,
+        });
     }
-    let goal = packing.saturating_sub(prepared.array_temps);
+    let goal = bounds.packing.saturating_sub(prepared.array_temps);
     let room = options
         .limit
         .map(|limit| limit.saturating_sub(prepared.array_temps));
@@ -83,24 +91,43 @@ fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocErro
     let mut search = Search::new(prepared, options, goal);
     search.fixed_orders(options.restarts > 0);
     search.restarts(options.restarts);
-    if room.is_some_and(|room| goal <= room && search.best > room) {
-        search.goal = room.unwrap_or(goal);
-        search.restarts(RESTARTS_OVER_LIMIT);
+    let mut steps = options.exact;
+    if let Some(room) = room.filter(|&room| goal <= room && search.best > room) {
+        search.goal = room;
+        if search.work() <= ALL_ORDERS_UP_TO {
+            search.restarts(RESTARTS_OVER_LIMIT);
+        }
+        steps = steps.max(EXACT_OVER_LIMIT);
+        if search.best > room {
+            search.exact(room, &mut steps);
+        }
+    }
+    if options.exact > 0 {
+        let useful = options.useful.unwrap_or(u32::MAX);
+        let useful = useful.saturating_sub(prepared.array_temps);
+        while search.best > goal.max(search.proven)
+            && search.proven <= useful
+            && search.exact(useful.min(search.best - 1), &mut steps)
+        {}
     }
 
+    let bound = prepared.array_temps.saturating_add(goal.max(search.proven));
+    if options.useful.is_some_and(|useful| bound > useful) {
+        return Err(AllocError::Useless { bound });
+    }
     let needed = prepared.array_temps.saturating_add(search.best);
     match options.limit {
         Some(limit) if needed > limit => Err(AllocError::OverLimit {
             needed,
             limit,
-            bound: packing,
+            bound,
         }),
-        _ => Ok(finish(prepared, search, packing)),
+        _ => Ok(finish(prepared, search, bound, bounds.channels)),
     }
 }
 
 /// Numbers the temporaries by first use, after the arrays.
-fn finish(prepared: &Prepared, search: Search<'_>, bound: u32) -> Assignment {
+fn finish(prepared: &Prepared, search: Search<'_>, bound: u32, channel_bound: u32) -> Assignment {
     let (mut place, temps) = (search.best_place, search.best);
     let mut first = vec![(Point::MAX, u32::MAX, 0u32); temps as usize];
     for (index, (placed, item)) in place.iter().zip(&prepared.items).enumerate() {
@@ -121,6 +148,7 @@ fn finish(prepared: &Prepared, search: Search<'_>, bound: u32) -> Assignment {
         array_base: prepared.array_base.clone(),
         temps: prepared.array_temps + temps,
         bound,
+        channel_bound,
     }
 }
 
@@ -137,6 +165,8 @@ struct Search<'a> {
     rng: Rng,
     /// Stop at this many temporaries.
     goal: u32,
+    /// No result has fewer, as the exact search proved.
+    proven: u32,
     /// Temporaries of the best result; arrays do not count.
     best: u32,
     best_place: Vec<Placed>,
@@ -158,6 +188,7 @@ impl<'a> Search<'a> {
             place: vec![NOWHERE; prepared.items.len()],
             rng: Rng::new(options.seed),
             goal,
+            proven: 0,
             best: u32::MAX,
             best_place: Vec::new(),
             best_order: Vec::new(),
@@ -264,8 +295,7 @@ impl<'a> Search<'a> {
         self.attempt_by(Mode::AnyOrder, |i| {
             narrow(i) << 64 | start(i) << 32 | earliness(i)
         });
-        let work = self.prepared.items.len().saturating_mul(self.best as usize);
-        if work > ALL_ORDERS_UP_TO {
+        if self.work() > ALL_ORDERS_UP_TO {
             return;
         }
         let length = |item: &Item| item.end.saturating_sub(item.start);
@@ -283,6 +313,11 @@ impl<'a> Search<'a> {
         });
     }
 
+    /// A measure of what a run costs.
+    fn work(&self) -> usize {
+        self.prepared.items.len().saturating_mul(self.best as usize)
+    }
+
     /// Up to `count` runs in orders improved from failures.
     fn restarts(&mut self, count: u32) {
         if self.best <= self.goal {
@@ -297,6 +332,20 @@ impl<'a> Search<'a> {
                 self.move_forward(at);
             }
         }
+    }
+
+    /// Looks for a result with `cap` temporaries within `steps` steps; whether the search came to
+    /// an end.
+    fn exact(&mut self, cap: u32, steps: &mut u32) -> bool {
+        match decide(self.prepared, self.separate, cap, steps) {
+            Verdict::Found(place) => {
+                self.best = place.iter().map(|p| p.temp + 1).max().unwrap_or(0);
+                self.best_place = place;
+            }
+            Verdict::Impossible => self.proven = self.proven.max(cap + 1),
+            Verdict::Open => return false,
+        }
+        true
     }
 
     /// Moves the item at position `at` to a random place before it, and swaps a

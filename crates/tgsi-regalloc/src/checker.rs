@@ -85,7 +85,17 @@ pub enum Step {
     Loop,
     /// Back to the head.
     EndLoop,
-    /// Leaves the innermost loop.
+    /// Goes to one of its `Case`s, or behind the matching `EndSwitch` if none of them is the
+    /// default.
+    Switch,
+    /// Where a `Switch` may go; what is before it runs into it.
+    Case {
+        /// Whether it takes what no other case of the switch takes.
+        default: bool,
+    },
+    /// Joins the end of the last case and the breaks.
+    EndSwitch,
+    /// Leaves the innermost loop or switch.
     Break,
     /// To the head of the innermost loop.
     Continue,
@@ -123,8 +133,7 @@ pub enum ViolationKind {
         /// Another.
         second: Value,
     },
-    /// `If`, `Else`, `EndIf`, `Loop`, `EndLoop`, `Break` and `Continue` do not
-    /// nest here. Nothing else is checked then.
+    /// The steps that are no instructions do not nest here. Nothing else is checked then.
     Structure,
 }
 
@@ -192,11 +201,11 @@ pub fn check_with_undefined(steps: &[Step], undefined: &[Value]) -> Vec<Violatio
 }
 
 /// A run of steps without jumps; it begins where the block before ends.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Block {
     /// The step that ends it.
     to: usize,
-    next: [Option<usize>; 2],
+    next: SmallVec<[usize; 2]>,
 }
 
 /// The control flow graph. Block 0 is the entry.
@@ -213,6 +222,12 @@ enum Open {
     },
     /// The block at the head; the blocks that end in `Break`.
     Loop { head: usize, breaks: Vec<usize> },
+    /// The block that ends in `Switch`; whether a default was seen; the blocks that end in `Break`.
+    Switch {
+        head: usize,
+        default: bool,
+        breaks: Vec<usize>,
+    },
 }
 
 impl Graph {
@@ -220,8 +235,8 @@ impl Graph {
     fn new(steps: &[Step]) -> Result<Graph, usize> {
         let mut blocks = vec![Block::default()];
         let mut open: Vec<Open> = Vec::new();
-        // Indices into `open` of the loops.
-        let mut loops: Vec<usize> = Vec::new();
+        // Indices into `open`: of the loops, and of what a break leaves.
+        let (mut loops, mut exits): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for (at, step) in steps.iter().enumerate() {
             if matches!(step, Step::Inst { .. }) {
                 continue;
@@ -233,7 +248,7 @@ impl Graph {
             match step {
                 Step::Inst { .. } => {}
                 Step::If => {
-                    blocks[last].next = [Some(new), None];
+                    blocks[last].next.push(new);
                     open.push(Open::If {
                         head: last,
                         then_end: None,
@@ -245,20 +260,21 @@ impl Graph {
                         then_end: then_end @ None,
                     }) => {
                         *then_end = Some(last);
-                        blocks[*head].next[1] = Some(new);
+                        blocks[*head].next.push(new);
                     }
                     _ => return Err(at),
                 },
                 Step::EndIf => match open.pop() {
                     Some(Open::If { head, then_end }) => {
-                        link(&mut blocks, last, new);
-                        link(&mut blocks, then_end.unwrap_or(head), new);
+                        blocks[last].next.push(new);
+                        blocks[then_end.unwrap_or(head)].next.push(new);
                     }
                     _ => return Err(at),
                 },
                 Step::Loop => {
-                    link(&mut blocks, last, new);
+                    blocks[last].next.push(new);
                     loops.push(open.len());
+                    exits.push(open.len());
                     open.push(Open::Loop {
                         head: new,
                         breaks: Vec::new(),
@@ -267,23 +283,52 @@ impl Graph {
                 Step::EndLoop => match open.pop() {
                     Some(Open::Loop { head, breaks }) => {
                         loops.pop();
-                        link(&mut blocks, last, head);
-                        breaks
-                            .into_iter()
-                            .for_each(|from| link(&mut blocks, from, new));
+                        exits.pop();
+                        blocks[last].next.push(head);
+                        breaks.iter().for_each(|&from| blocks[from].next.push(new));
                     }
                     _ => return Err(at),
                 },
-                Step::Break | Step::Continue => {
-                    let innermost = loops.last().and_then(|&l| open.get_mut(l));
-                    let Some(Open::Loop { head, breaks }) = innermost else {
-                        return Err(at);
-                    };
-                    match step {
-                        Step::Break => breaks.push(last),
-                        _ => blocks[last].next[0] = Some(*head),
-                    }
+                Step::Switch => {
+                    exits.push(open.len());
+                    open.push(Open::Switch {
+                        head: last,
+                        default: false,
+                        breaks: Vec::new(),
+                    });
                 }
+                Step::Case { default: here } => match open.last_mut() {
+                    Some(Open::Switch { head, default, .. }) if !(*here && *default) => {
+                        *default |= here;
+                        blocks[last].next.push(new);
+                        blocks[*head].next.push(new);
+                    }
+                    _ => return Err(at),
+                },
+                Step::EndSwitch => match open.pop() {
+                    Some(Open::Switch {
+                        head,
+                        default,
+                        breaks,
+                    }) => {
+                        exits.pop();
+                        blocks[last].next.push(new);
+                        let skipped = (!default).then_some(head);
+                        let ends = breaks.into_iter().chain(skipped);
+                        ends.for_each(|from| blocks[from].next.push(new));
+                    }
+                    _ => return Err(at),
+                },
+                Step::Break => match exits.last().and_then(|&e| open.get_mut(e)) {
+                    Some(Open::Loop { breaks, .. } | Open::Switch { breaks, .. }) => {
+                        breaks.push(last);
+                    }
+                    _ => return Err(at),
+                },
+                Step::Continue => match loops.last().and_then(|&l| open.get(l)) {
+                    Some(Open::Loop { head, .. }) => blocks[last].next.push(*head),
+                    _ => return Err(at),
+                },
                 // No edge out, and none into the block that follows.
                 Step::Return => {}
             }
@@ -295,15 +340,6 @@ impl Graph {
             last.to = steps.len();
         }
         Ok(Graph { blocks })
-    }
-}
-
-/// Adds an edge in the first free place.
-fn link(blocks: &mut [Block], from: usize, to: usize) {
-    let next = &mut blocks[from].next;
-    match next {
-        [None, _] => next[0] = Some(to),
-        _ => next[1] = Some(to),
     }
 }
 
@@ -515,7 +551,7 @@ impl Flow<'_> {
                     EventKind::Write => slot.write(state, event.value),
                 };
             }
-            for next in blocks[block].next.iter().flatten().copied() {
+            for &next in &blocks[block].next {
                 let met = slot.meet(states[next], state);
                 if met != states[next] {
                     states[next] = met;

@@ -35,6 +35,7 @@ use smallvec::SmallVec;
 mod alloc;
 mod bounds;
 pub mod checker;
+mod exact;
 mod occupancy;
 mod prepare;
 mod rng;
@@ -203,6 +204,9 @@ pub struct Options {
     pub restarts: u32,
     /// The most temporaries the target has, arrays included.
     pub limit: Option<u32>,
+    /// Steps of an exact search for fewer temporaries, made while the result is above the lower
+    /// bound. 0 is none, unless the result misses `limit`.
+    pub exact: u32,
     /// A result with more temporaries is of no use to the caller: where none can have so
     /// few, none is looked for.
     pub useful: Option<u32>,
@@ -237,8 +241,11 @@ pub struct Assignment {
     /// rest by first use.
     pub temps: u32,
     /// No assignment under the same options has fewer temporaries: the bound that
-    /// [`lower_bounds_with`] calls `packing`.
+    /// [`lower_bounds_with`] calls `packing`, or more where the exact search proved it.
     pub bound: u32,
+    /// A quarter of the most channels live at once, rounded up: the bound that
+    /// [`lower_bounds_with`] calls `channels`.
+    pub channel_bound: u32,
 }
 
 /// Why there is no assignment.

@@ -166,7 +166,7 @@ impl<'a> Expand<'a> {
         }
         self.nested += 1;
         let v = match self.ways.of(op) {
-            Some(way) if self.nested > 1 || self.cx.spend() => {
+            Some(way) if self.nested > 1 || self.cx.spend("legalize", Some(node.hint)) => {
                 self.contract = self.contract.and(way.contract);
                 Some((way.build)(self, &node.args))
             }
@@ -506,7 +506,7 @@ impl<'a> Expand<'a> {
             .copied()
             .zip(self.f.values[v].args.iter().copied())
             .collect();
-        if !self.cx.spend() {
+        if !self.cx.spend("legalize", Some(node.hint)) {
             return None;
         }
         self.precise = self.f.values[v].precise;

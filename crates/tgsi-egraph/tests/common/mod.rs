@@ -75,7 +75,8 @@ pub(crate) fn graph(f: &Function, rules: &Rules, s: &Setting) -> Graph {
         matches: s.matches,
         explore: s.explore,
         taken: &Default::default(),
-        spend: &|| {
+        spoiled: None,
+        spend: &|_, _| {
             let n = left.get();
             left.set(n.saturating_sub(1));
             n > 0

@@ -25,6 +25,9 @@ pub(super) struct Seats {
     precise: bool,
 }
 
+/// Half-open segments of points.
+type Segments = SmallVec<[(u32, u32); 2]>;
+
 /// The allocation problem of a sequence of lines.
 pub(super) struct Problem<'a> {
     p: &'a Packing,
@@ -34,7 +37,7 @@ pub(super) struct Problem<'a> {
     /// The arrays.
     pub(super) arrays: Vec<Array>,
     /// For seats that must have their register for themselves at times: when each channel is taken.
-    alone: FxHashMap<u32, [SmallVec<[(u32, u32); 2]>; 4]>,
+    alone: FxHashMap<u32, [Segments; 4]>,
 }
 
 impl<'a> Problem<'a> {
@@ -95,7 +98,7 @@ impl<'a> Problem<'a> {
                 seat_of[w as usize] = i as u32;
             }
         }
-        let mut spans: FxHashMap<u32, SmallVec<[(u32, u32); 2]>> = FxHashMap::default();
+        let mut spans: FxHashMap<u32, Segments> = FxHashMap::default();
         let mut at = 0;
         while at < lines.lines.len() {
             let end = run_end(lines, self.p, at);

@@ -222,10 +222,68 @@ impl Packing {
         self.relevel();
     }
 
-    /// Computes the levels anew after a change.
+    /// Computes the levels anew.
     pub(super) fn relevel(&mut self) {
         if let Some(most) = self.level_limit {
             self.level = self.levels(most);
+            self.behind = vec![SmallVec::new(); self.lir.nodes.len()];
+            for n in 0..self.preds.len() {
+                for &d in &self.preds[n] {
+                    self.behind[d as usize].push(n as NodeId);
+                }
+            }
+        }
+    }
+
+    /// Brings levels up to date after pack `b` became part of `a`.
+    pub(super) fn join_levels(&mut self, a: PackId, b: PackId) {
+        if self.level_limit.is_none() {
+            return;
+        }
+        let (x, y) = (a as usize, b as usize);
+        let (earliest, latest) = (&mut self.level.earliest, &mut self.level.latest);
+        if (earliest[x], latest[x]) == (earliest[y], latest[y]) {
+            return;
+        }
+        earliest[x] = earliest[x].max(earliest[y]);
+        latest[x] = latest[x].min(latest[y]);
+        // Later blocks are left as they are: their levels are computed anew before they are merged.
+        let block = self.packs[x].block;
+        let mut raised = vec![a];
+        while let Some(p) = raised.pop() {
+            for n in self.members(p) {
+                for &m in &self.behind[n as usize] {
+                    let q = self.pack_of[m as usize];
+                    if q == p || self.packs[q as usize].block != block {
+                        continue;
+                    }
+                    let level =
+                        self.level.earliest[p as usize] + u32::from(self.starts_node(n, p, m, q));
+                    let slot = &mut self.level.earliest[q as usize];
+                    if level > *slot {
+                        *slot = level;
+                        raised.push(q);
+                    }
+                }
+            }
+        }
+        let mut lowered = vec![a];
+        while let Some(p) = lowered.pop() {
+            for n in self.members(p) {
+                for &d in &self.preds[n as usize] {
+                    let q = self.pack_of[d as usize];
+                    if q == p || self.packs[q as usize].block != block {
+                        continue;
+                    }
+                    let level = self.level.latest[p as usize]
+                        .saturating_sub(u32::from(self.starts_node(d, q, n, p)));
+                    let slot = &mut self.level.latest[q as usize];
+                    if level < *slot {
+                        *slot = level;
+                        lowered.push(q);
+                    }
+                }
+            }
         }
     }
 

@@ -43,6 +43,9 @@ impl Packing {
                     continue;
                 }
                 let mut r = self.reach(chunk, index);
+                if b > 0 {
+                    self.relevel();
+                }
                 self.merge_window(&mut r, options);
                 if let Some(zero_wins) = options.mix {
                     self.mix_window(&mut r, zero_wins);
@@ -104,7 +107,7 @@ impl Packing {
     }
 
     /// The nodes of a pack, its store included.
-    fn members(&self, p: PackId) -> SmallVec<[NodeId; 5]> {
+    pub(super) fn members(&self, p: PackId) -> SmallVec<[NodeId; 5]> {
         let pack = &self.packs[p as usize];
         pack.nodes
             .iter()
@@ -146,7 +149,7 @@ impl Packing {
                     break;
                 }
                 self.join(r, i, j);
-                self.relevel();
+                self.join_levels(r.packs[i], r.packs[j]);
             }
         }
     }

@@ -98,7 +98,7 @@ impl Packing {
                 match partner {
                     Some(j) => {
                         self.join(r, i, j);
-                        self.relevel();
+                        self.join_levels(r.packs[i], r.packs[j]);
                     }
                     None => break,
                 }

@@ -410,6 +410,10 @@ fn steps(text: &str) -> Vec<Step> {
         "ENDIF" => Step::EndIf,
         "LOOP" => Step::Loop,
         "ENDLOOP" => Step::EndLoop,
+        "SWITCH" => Step::Switch,
+        "CASE" => Step::Case { default: false },
+        "DEFAULT" => Step::Case { default: true },
+        "ENDSWITCH" => Step::EndSwitch,
         "BRK" => Step::Break,
         "CONT" => Step::Continue,
         "RET" => Step::Return,
@@ -522,6 +526,37 @@ fn checker_loops() {
 }
 
 #[test]
+fn checker_switches() {
+    // Without a default no case may be taken.
+    let write = "SWITCH; CASE; > v1@0.x; BRK; CASE; > v1@0.x; ENDSWITCH; v1@0.x >";
+    checks(
+        write,
+        &[],
+        expect![[r#"
+            Violation { step: 7, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+    checks(&write.replacen("CASE", "DEFAULT", 1), &[], expect![[""]]);
+    // The first case runs into the second.
+    checks(
+        "> v1@0.x; SWITCH; CASE; > v2@0.x; CASE; v1@0.x >; BRK; DEFAULT; v1@0.x >; ENDSWITCH",
+        &[],
+        expect![[r#"
+            Violation { step: 5, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+    // A break leaves the switch, a continue the loop around it.
+    checks(
+        "> v1@0.x; LOOP; v1@0.x >; SWITCH; CASE; > v2@0.x; CONT; DEFAULT; BRK; ENDSWITCH; v1@0.x >; BRK; ENDLOOP",
+        &[],
+        expect![[r#"
+            Violation { step: 2, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+            Violation { step: 10, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+}
+
+#[test]
 fn checker_undefined_values() {
     checks("v1@0.x >", &[1], expect![[""]]);
     checks("IF; > v1@0.x; ENDIF; v1@0.x >", &[1], expect![[""]]);
@@ -554,6 +589,11 @@ fn checker_structure() {
         ("BRK", 0),
         ("IF; CONT; ENDIF", 1),
         ("LOOP; BRK", 2),
+        ("CASE", 0),
+        ("SWITCH; IF; CASE; ENDIF; ENDSWITCH", 2),
+        ("SWITCH; DEFAULT; DEFAULT; ENDSWITCH", 2),
+        ("SWITCH; CASE; CONT; ENDSWITCH", 2),
+        ("SWITCH; ENDLOOP", 1),
     ] {
         let violations = check(&steps(text));
         assert_eq!(violations.len(), 1, "{text}");

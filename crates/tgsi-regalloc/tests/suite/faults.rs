@@ -56,8 +56,8 @@ impl Case {
         let (mut depth, mut middle) = (0, None);
         for (i, step) in self.steps.iter().enumerate().skip(at) {
             match step {
-                Step::If | Step::Loop => depth += 1,
-                Step::EndIf | Step::EndLoop => depth -= 1,
+                Step::If | Step::Loop | Step::Switch => depth += 1,
+                Step::EndIf | Step::EndLoop | Step::EndSwitch => depth -= 1,
                 Step::Else if depth == 1 => middle = Some(i),
                 _ => {}
             }
@@ -323,13 +323,38 @@ const FAULTS: &[(&str, Fault)] = &[
     }),
     ("break turned into continue", |case, rng| {
         let at = case.find(rng, |s| *s == Step::Break)?;
-        case.steps[at] = Step::Continue;
-        Some(())
+        let count = |wanted| case.steps[..at].iter().filter(|s| **s == wanted).count();
+        let inside = count(Step::Loop) > count(Step::EndLoop);
+        inside.then(|| case.steps[at] = Step::Continue)
     }),
     ("early way out of a loop", |case, rng| {
         let head = case.find(rng, |s| *s == Step::Loop)?;
         case.steps
             .splice(head + 1..head + 1, [Step::If, Step::Break, Step::EndIf]);
+        Some(())
+    }),
+    ("case dropped", |case, rng| {
+        let at = case.find(rng, |s| matches!(s, Step::Case { .. }))?;
+        case.steps.remove(at);
+        Some(())
+    }),
+    ("default turned into a case", |case, rng| {
+        let at = case.find(rng, |s| *s == Step::Case { default: true })?;
+        case.steps[at] = Step::Case { default: false };
+        Some(())
+    }),
+    ("case that runs into the next", |case, rng| {
+        let at = case.find(rng, |s| *s == Step::Break)?;
+        case.steps.remove(at);
+        Some(())
+    }),
+    ("temporaries exchanged in a switch", |case, rng| {
+        let head = case.find(rng, |s| *s == Step::Switch)?;
+        let (_, end) = case.close(head);
+        case.recell(head..end, |_, c| Cell {
+            temp: c.temp ^ 1,
+            ..c
+        });
         Some(())
     }),
     ("live range cut at its end", |case, rng| {
@@ -372,12 +397,20 @@ const FAULTS: &[(&str, Fault)] = &[
     }),
 ];
 
+/// Cases in which a fault of each kind must matter.
+const HARMFUL: u32 = 40;
+
 #[test]
 fn every_fault_that_matters_is_caught() {
-    assert!(FAULTS.len() >= 20);
+    let mut names: Vec<&str> = FAULTS.iter().map(|f| f.0).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), FAULTS.len(), "two kinds of one name");
+    assert_eq!(FAULTS.len(), 37, "kinds of faults");
+    let (mut all, mut caught) = (0, 0);
     for (kind, (name, fault)) in FAULTS.iter().enumerate() {
         let mut rng = Rng(100 + kind as u64);
-        let (mut harmful, mut harmless) = (0, 0);
+        let (mut harmful, mut found, mut harmless) = (0, 0, 0);
         for _ in 0..6000 {
             let mut case = Case::random(&mut rng);
             let undefined = case.program.undefined();
@@ -388,18 +421,28 @@ fn every_fault_that_matters_is_caught() {
                 continue;
             };
             let violations = check_with_undefined(&case.steps, &undefined);
-            assert_eq!(
-                wrong,
-                !violations.is_empty(),
-                "{name}: {:?}\n{violations:?}",
-                case.steps
-            );
-            *(if wrong { &mut harmful } else { &mut harmless }) += 1;
-            if harmful >= 40 {
+            if wrong {
+                harmful += 1;
+                found += u32::from(!violations.is_empty());
+            } else {
+                harmless += 1;
+                let steps = &case.steps;
+                assert!(violations.is_empty(), "{name}: {steps:?}\n{violations:?}");
+            }
+            if harmful >= HARMFUL {
                 break;
             }
         }
-        println!("{name}: {harmful} harmful, all caught; {harmless} harmless, none reported");
+        println!("{name}: {found} of {harmful} harmful caught; {harmless} harmless, none reported");
+        assert_eq!(found, harmful, "{name}: not all are caught");
         assert!(harmful >= 2, "{name}: only {harmful} harmful cases");
+        all += harmful;
+        caught += found;
     }
+    let share = 100.0 * f64::from(caught) / f64::from(all);
+    println!(
+        "{} kinds of faults: {caught} of {all} caught, {share} %",
+        FAULTS.len()
+    );
+    assert_eq!(caught, all);
 }

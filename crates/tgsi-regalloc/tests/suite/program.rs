@@ -59,8 +59,9 @@ pub const MAX_VREGS: usize = 32;
 pub fn successors(lines: &[Line]) -> Vec<Vec<usize>> {
     let mut next: Vec<Vec<usize>> = (0..lines.len()).map(|i| vec![i + 1]).collect();
     let mut open: Vec<usize> = Vec::new();
-    // Per open loop: head and breaks.
-    let mut loops: Vec<(usize, Vec<usize>)> = Vec::new();
+    // Per open loop or switch: head, breaks, and whether it is a loop.
+    let mut loops: Vec<(usize, Vec<usize>, bool)> = Vec::new();
+    let mut defaults: Vec<bool> = Vec::new();
     let mut elses: Vec<Option<usize>> = Vec::new();
     for (i, line) in lines.iter().enumerate() {
         let Line::Control(step) = line else { continue };
@@ -80,16 +81,37 @@ pub fn successors(lines: &[Line]) -> Vec<Vec<usize>> {
                     None => next[head].push(i),
                 }
             }
-            Step::Loop => loops.push((i, Vec::new())),
+            Step::Switch => {
+                loops.push((i, Vec::new(), false));
+                defaults.push(false);
+                next[i].clear();
+            }
+            Step::Case { default } => {
+                *defaults.last_mut().unwrap() |= default;
+                next[loops.last().unwrap().0].push(i);
+            }
+            Step::EndSwitch => {
+                let (head, breaks, _) = loops.pop().unwrap();
+                if !defaults.pop().unwrap() {
+                    next[head].push(i);
+                }
+                for b in breaks {
+                    next[b] = vec![i];
+                }
+            }
+            Step::Loop => loops.push((i, Vec::new(), true)),
             Step::EndLoop => {
-                let (head, breaks) = loops.pop().unwrap();
+                let (head, breaks, _) = loops.pop().unwrap();
                 next[i] = vec![head];
                 for b in breaks {
                     next[b] = vec![i + 1];
                 }
             }
             Step::Break => loops.last_mut().unwrap().1.push(i),
-            Step::Continue => next[i] = vec![loops.last().unwrap().0],
+            Step::Continue => {
+                let around = loops.iter().rev().find(|l| l.2);
+                next[i] = vec![around.unwrap().0];
+            }
             Step::Return => next[i] = vec![lines.len()],
             Step::Inst { .. } => unreachable!("instructions are not control"),
         }
@@ -121,8 +143,10 @@ impl Program {
         while program.lines.len() < size || !open.is_empty() {
             let closing = program.lines.len() >= size;
             let loops = open.contains(&Step::EndLoop);
+            let exits = loops || open.contains(&Step::EndSwitch);
+            let innermost = open.last() == Some(&Step::EndSwitch);
             let roll = if closing {
-                20 + rng.below(3)
+                17 + rng.below(3)
             } else {
                 rng.below(100)
             };
@@ -130,9 +154,13 @@ impl Program {
                 0..=6 if open.len() < 5 => Some(Step::If),
                 7..=9 if open.len() < 5 => Some(Step::Loop),
                 10 if loops => Some(Step::Continue),
-                11..=13 if loops => Some(Step::Break),
+                11..=13 if exits => Some(Step::Break),
                 14 if rng.chance(20) => Some(Step::Return),
                 15..=22 => open.pop(),
+                23..=24 if open.len() < 5 => Some(Step::Switch),
+                25..=34 if innermost => Some(Step::Case {
+                    default: program.has_no_default() && rng.chance(30),
+                }),
                 _ => None,
             };
             match control {
@@ -144,6 +172,13 @@ impl Program {
                         Step::EndIf
                     });
                     program.lines.push(Line::Control(Step::If));
+                }
+                Some(Step::Switch) => {
+                    program.inst(rng, 2, 0);
+                    open.push(Step::EndSwitch);
+                    program.lines.push(Line::Control(Step::Switch));
+                    let default = rng.chance(20);
+                    program.lines.push(Line::Control(Step::Case { default }));
                 }
                 Some(Step::Loop) => {
                     open.push(Step::EndLoop);
@@ -168,6 +203,21 @@ impl Program {
             }
         }
         program
+    }
+
+    /// Whether the innermost construct, a switch, has no default so far.
+    fn has_no_default(&self) -> bool {
+        let mut depth = 0;
+        for line in self.lines.iter().rev() {
+            match line {
+                Line::Control(Step::EndSwitch) => depth += 1,
+                Line::Control(Step::Switch) if depth == 0 => break,
+                Line::Control(Step::Switch) => depth -= 1,
+                Line::Control(Step::Case { default: true }) if depth == 0 => return false,
+                _ => {}
+            }
+        }
+        true
     }
 
     fn inst(&mut self, rng: &mut Rng, reads: usize, writes: usize) {

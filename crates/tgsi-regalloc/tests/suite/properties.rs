@@ -73,9 +73,21 @@ pub fn assert_sound(problem: &Problem, options: &Options, assignment: &Assignmen
 
 #[test]
 fn random_programs_pass_the_checker() {
-    let mut rng = Rng(1);
-    let mut reads = 0;
-    for round in 0..3000 {
+    random_programs(1, 3000);
+}
+
+/// Run with `--release -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes ten seconds in a release build"]
+fn a_hundred_thousand_random_programs_pass_the_checker() {
+    random_programs(6, 100_000);
+}
+
+/// Allocates and checks so many random programs; none may break a rule.
+fn random_programs(seed: u64, count: usize) {
+    let mut rng = Rng(seed);
+    let (mut reads, mut switches, mut loops) = (0, 0, 0);
+    for round in 0..count {
         let (size, vregs) = (5 + rng.below(60), 1 + rng.below(32));
         let program = Program::random(&mut rng, size, vregs);
         let problem = program.problem();
@@ -85,6 +97,7 @@ fn random_programs_pass_the_checker() {
             separate_precise: rng.chance(30),
             seed: round as u64,
             limit: None,
+            exact: [0, 0, 500][round / 3 % 3],
         };
         let assignment = allocate(&problem, &options).expect("no limit, well formed");
         assert_sound(&problem, &options, &assignment);
@@ -99,18 +112,16 @@ fn random_programs_pass_the_checker() {
             violations.is_empty(),
             "round {round}: {violations:?}\n{program:?}"
         );
-        reads += steps
-            .iter()
-            .map(|s| {
-                if let Step::Inst { reads, .. } = s {
-                    reads.len()
-                } else {
-                    0
-                }
-            })
-            .sum::<usize>();
+        for step in &steps {
+            match step {
+                Step::Inst { reads: here, .. } => reads += here.len(),
+                Step::Switch => switches += 1,
+                Step::Loop => loops += 1,
+                _ => {}
+            }
+        }
     }
-    println!("3000 programs, {reads} reads checked");
+    println!("{count} programs, {reads} reads, {loops} loops, {switches} switches: 0 violations");
 }
 
 #[test]
