@@ -19,13 +19,11 @@ use crate::{
 };
 
 /// The levels and targets of the trials; the table of counts has the first two.
-const RUNS: [(Level, &str, &str); 6] = [
+const RUNS: [(Level, &str, &str); 4] = [
     (Level::O1, "generic", "O1"),
     (Level::O2, "generic", "O2"),
     (Level::O2, "virgl", "O2-virgl"),
     (Level::O3, "generic", "O3"),
-    (Level::O2, "r300-fs", "O2-r300-fs"),
-    (Level::O2, "vs_1_1", "O2-vs_1_1"),
 ];
 
 /// Programs whose results are compared without liberties, for the inputs of the comparison are no usual

@@ -521,7 +521,10 @@ impl<'a, 'o> Run<'a, 'o> {
         // Identities sometimes part lanes that the source computed by one instruction.
         let plain = self.looks_at_source().then(|| f.clone());
         f = self.clean(f)?;
+        // What cannot be made legal as a whole is still better optimised than not.
+        let whole = (!self.taken.everything()).then(|| f.clone());
         let (f, forced) = self.legal(f);
+        let whole = whole.filter(|_| !not_taken(&f, &self.taken).is_empty());
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         let mut variants = self.variants(f);
@@ -546,6 +549,10 @@ impl<'a, 'o> Run<'a, 'o> {
                 Ok(None) => {}
                 Err(e) => failed = Some(e),
             }
+        }
+        if let Some(f) = whole {
+            let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
+            best = self.emitted(&f, program, negates, bound)?.or(best);
         }
         match (best, failed) {
             (None, Some(e)) => Err(e),

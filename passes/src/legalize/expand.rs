@@ -11,6 +11,7 @@ use tgsi_ir::{Args, Function, LaneHint, Multi, MultiId, MultiKind, Slot, VOp, Va
 use tgsi_rules::{Contract, Op};
 use tgsi_target::Taken;
 
+use super::integers::Number;
 use super::ways::{Ways, takes};
 use crate::PassCx;
 use crate::facts::ONE;
@@ -42,11 +43,16 @@ pub(super) struct Expand<'a> {
     pub shadows: FxHashMap<Value, (Value, Shadow, Value)>,
     /// Phis of the old function for which that did not work out.
     pub refused: Vec<Value>,
+    /// Tests of words, see [`Expand::test`].
+    pub tests: FxHashMap<Value, Option<Value>>,
+    /// What selects one of two words where a third is true.
+    pub selected: FxHashMap<[Value; 3], Option<Value>>,
+    /// Small integers as floats, see [`Expand::number`]; apart for what an address is computed from.
+    pub numbers: FxHashMap<(Value, bool), Option<Number>>,
+    /// Questions that are being asked.
+    pub asked: u32,
     /// Whether integers are parts of an address, and small for that.
     pub address: bool,
-    /// Steps into what a value is made of, and how many there were in all.
-    pub deep: u32,
-    pub steps: u32,
 }
 
 /// What a phi of floats beside another one holds.
@@ -89,9 +95,11 @@ impl<'a> Expand<'a> {
             shadowed: FxHashMap::default(),
             shadows: FxHashMap::default(),
             refused: Vec::new(),
+            tests: FxHashMap::default(),
+            selected: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            asked: 0,
             address: false,
-            deep: 0,
-            steps: 0,
         }
     }
 

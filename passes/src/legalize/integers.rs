@@ -11,6 +11,9 @@ use crate::facts::{MINUS_ZERO, ONE, is_float_bool, never_minus_zero, never_negat
 /// Integers of a larger magnitude are not all floats.
 const EXACT: i64 = 1 << 24;
 
+/// Most questions about operands of operands.
+const DEPTH: u32 = 256;
+
 /// What an index is computed from is less than this.
 const INDEX: i64 = 1 << 14;
 
@@ -59,12 +62,6 @@ fn is_comparison(op: Opcode) -> bool {
     )
 }
 
-/// How deep it is looked into what a truth value or a number is made of.
-const MOST_DEEP: u32 = 64;
-
-/// How many values are looked at for one: a value may be reached in many ways.
-const MOST_STEPS: u32 = 2_000;
-
 impl Expand<'_> {
     /// What stands for an integer operation whose result is read as a word: a selection of words, or
     /// a float. Nothing where only what reads it can tell what it is.
@@ -104,8 +101,8 @@ impl Expand<'_> {
             _ => return None,
         }
         let v = self.select(c, a, b)?;
-        // What is one of its parts is not made of them.
-        if ![c, a, b].contains(&v) {
+        // What was there before is not looked through: it may be one of them.
+        if ix(v) > ix(c).max(ix(a)).max(ix(b)) {
             self.selects.insert(v, [c, a, b]);
         }
         Some(v)
@@ -120,8 +117,29 @@ impl Expand<'_> {
         Some(self.op(Opcode::Cmp, &[n, ones, zero]))
     }
 
+    /// Asks a question about operands, unless too many are asked for that already.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.asked > DEPTH {
+            return None;
+        }
+        self.asked += 1;
+        let answer = question(self);
+        self.asked -= 1;
+        answer
+    }
+
     /// `a` where a word has a bit set, else `b`.
     fn select(&mut self, c: Value, a: Value, b: Value) -> Option<Value> {
+        let key = [c, a, b];
+        if let Some(&v) = self.selected.get(&key) {
+            return v;
+        }
+        let v = self.ask(|e| e.selected_word(c, a, b));
+        self.selected.insert(key, v);
+        v
+    }
+
+    fn selected_word(&mut self, c: Value, a: Value, b: Value) -> Option<Value> {
         use Opcode::*;
         if a == b {
             return Some(a);
@@ -181,22 +199,6 @@ impl Expand<'_> {
         Some(self.blend(t, a, b))
     }
 
-    /// One step further into what a value is made of; nothing beyond [`MOST_DEEP`] steps in a row or
-    /// [`MOST_STEPS`] in all.
-    fn deeper<T>(&mut self, step: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        if self.deep == 0 {
-            self.steps = 0;
-        }
-        if self.deep >= MOST_DEEP || self.steps >= MOST_STEPS {
-            return None;
-        }
-        self.deep += 1;
-        self.steps += 1;
-        let found = step(self);
-        self.deep -= 1;
-        found
-    }
-
     /// Whether a comparison may be a test of a difference, of which a NaN decides otherwise: where the
     /// program grants that, or the target has not got the comparison.
     fn may_test(&self, op: Opcode) -> bool {
@@ -206,10 +208,15 @@ impl Expand<'_> {
 
     /// 1.0 where a word has a bit set, else 0.0.
     pub(super) fn test(&mut self, v: Value) -> Option<Value> {
-        self.deeper(|e| e.test_made(v))
+        if let Some(&t) = self.tests.get(&v) {
+            return t;
+        }
+        let t = self.ask(|e| e.tested_word(v));
+        self.tests.insert(v, t);
+        t
     }
 
-    fn test_made(&mut self, v: Value) -> Option<Value> {
+    fn tested_word(&mut self, v: Value) -> Option<Value> {
         if let Some(t) = self.truth(v) {
             return Some(t);
         }
@@ -263,7 +270,7 @@ impl Expand<'_> {
         if let Some(&t) = self.truths.get(&v) {
             return t;
         }
-        let t = self.deeper(|e| e.truth_made(v));
+        let t = self.ask(|e| e.truth_made(v));
         self.truths.insert(v, t);
         t
     }
@@ -372,7 +379,13 @@ impl Expand<'_> {
 
     /// The float that equals an integer, where all of its operations are exact as floats.
     pub(super) fn number(&mut self, v: Value) -> Option<Number> {
-        self.deeper(|e| e.number_made(v))
+        let key = (v, self.address);
+        if let Some(&n) = self.numbers.get(&key) {
+            return n;
+        }
+        let n = self.ask(|e| e.number_made(v));
+        self.numbers.insert(key, n);
+        n
     }
 
     fn number_made(&mut self, v: Value) -> Option<Number> {
