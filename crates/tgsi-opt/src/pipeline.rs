@@ -15,7 +15,7 @@ use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 use tgsi_passes::cx::{LastSite, Rewriting};
 use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
-use tgsi_target::{Cost, Counts, Taken, Target, count, count_result};
+use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
 use crate::bisect::last_rewrite;
 use crate::explain::{Origins, explanation};
@@ -99,6 +99,10 @@ pub(crate) fn optimize_watched(
     let first = options.level.min(Level::O2);
     match run.rounds(program, first, &mut state, single) {
         Ok(_) if options.level == Level::O3 && !single => run.search(program, &mut state),
+        // What nearly fits is worth a search.
+        Ok(_) if !single && nearly_fits(&state.cost, &options.target) => {
+            run.search(program, &mut state);
+        }
         Ok(_) => {}
         Err(reason) => fallback = Some(reason),
     }
@@ -568,13 +572,9 @@ impl<'a, 'o> Run<'a, 'o> {
                 if let (Order::Levels(_, most), Some(least), Some(b)) = (strategy, least, &best) {
                     // More nodes than must be are for programs that need many temporaries.
                     let within = b.cost.limited_indirections <= limit.unwrap_or(0) + 1;
-                    let limits = &self.options.target.limits;
-                    let few = limits.temps.is_none_or(|n| b.cost.temps <= n);
-                    // What is much too long is not helped by registers.
-                    let near = limits
-                        .instructions
-                        .is_none_or(|n| b.cost.limited_slots <= n + n / 4);
-                    if most > least && (within && few || !near) {
+                    let target = &self.options.target;
+                    let few = target.limits.temps.is_none_or(|n| b.cost.temps <= n);
+                    if most > least && (within && few || too_many_slots(&b.cost, target)) {
                         break;
                     }
                 }
@@ -901,6 +901,17 @@ impl<'a, 'o> Run<'a, 'o> {
             ],
         }
     }
+}
+
+/// Whether a program takes so many slots that nothing else helps it to fit.
+fn too_many_slots(cost: &Cost, target: &Target) -> bool {
+    let most = target.limits.instructions;
+    most.is_some_and(|n| cost.limited_slots > n + n / 4)
+}
+
+/// Whether a program does not fit, but not for something that the target lacks, and not by far.
+fn nearly_fits(cost: &Cost, target: &Target) -> bool {
+    cost.misfit > 0 && cost.misfit < MISSING && !too_many_slots(cost, target)
 }
 
 /// How packs are ordered.

@@ -61,7 +61,7 @@ impl Cost {
 }
 
 /// What something that the target lacks adds to [`Cost::misfit`].
-const MISSING: u32 = 1000;
+pub const MISSING: u32 = 1000;
 
 fn misfit(report: &[Excess]) -> u32 {
     let part = |excess: &Excess| match *excess {

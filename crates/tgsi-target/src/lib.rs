@@ -26,7 +26,7 @@ mod tokens;
 mod virgl;
 
 pub use certificate::{Certificate, certificate};
-pub use cost::Cost;
+pub use cost::{Cost, MISSING};
 pub use count::{Class, Counts, class, count, count_result};
 pub use fit::{Excess, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
