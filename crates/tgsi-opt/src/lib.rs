@@ -11,6 +11,7 @@
 mod bisect;
 mod emit;
 mod explain;
+mod faults;
 mod lower;
 mod options;
 mod pipeline;
@@ -19,7 +20,8 @@ mod text;
 pub use bisect::{Bisection, Culprit, bisect};
 pub use emit::{emit_dot, emit_ir};
 pub use explain::{Applied, Explanation};
-pub use options::{Fault, Level, Options, PassInfo, PassSpec, Stage};
+pub use faults::{Fault, Stage};
+pub use options::{Level, Options, PassInfo, PassSpec};
 pub use pipeline::{NoGraph, egraph_dot, optimize, optimize_with, passes};
 pub use text::{TextOutcome, optimize_text, optimize_text_with};
 

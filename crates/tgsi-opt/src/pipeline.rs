@@ -17,7 +17,9 @@ use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
-use crate::explain::{NOWHERE, Origins, explanation};
+use crate::bisect::last_rewrite;
+use crate::explain::{Origins, explanation};
+use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
@@ -272,41 +274,6 @@ pub fn passes() -> &'static [PassInfo] {
             .collect()
     });
     &ALL
-}
-
-/// The rewrite that took the last unit of fuel. Its round began with a program that computes what the
-/// input does at `origins`, where they are known.
-pub(crate) fn last_rewrite(last: &LastSite, origins: Option<&Origins>) -> Option<LastRewrite> {
-    let site = last.get()?;
-    let inst = site.hint.and_then(|h| match origins {
-        Some(origins) => Some(origins.get(h.inst, h.lane)?.0),
-        None => (site.round == 1).then_some(h.inst),
-    });
-    Some(LastRewrite {
-        pass: site.pass,
-        rule: site.rule.map(rule_name),
-        round: site.round,
-        // What no instruction computes has a number beyond all of them.
-        instruction: inst.filter(|&i| i != NOWHERE),
-    })
-}
-
-/// The name of a rule.
-fn rule_name(rule: u16) -> &'static str {
-    let rules = &tgsi_passes::rules::rule_set().rules;
-    rules.get(usize::from(rule)).map_or("", |r| &r.name)
-}
-
-/// Turns the sign of the first operand that is a value in the last instruction that has one.
-fn spoil(program: &mut Program) {
-    let values = |s: &&mut tgsi::Src| {
-        use tgsi::File::{Const, Imm, In, Temp};
-        matches!(s.reg.file, Temp | Const | Imm | In)
-    };
-    let mut sources = program.insts.iter_mut().rev().flat_map(|i| &mut i.srcs);
-    if let Some(src) = sources.find(values) {
-        src.neg = !src.neg;
-    }
 }
 
 /// A result that was cheaper than what there was.
