@@ -101,7 +101,8 @@ fn normal(t: &Term, contract: Contract) -> Term {
         Op::Alu(Add) => sum(at(0), at(1)),
         Op::Alu(Sub) => sum(at(0), neg(at(1))),
         Op::Alu(Mul) => product(0, 1),
-        Op::Alu(Mad) => sum(product(0, 1), at(2)),
+        // Without that flag a rule must hold where MAD rounds once, too.
+        Op::Alu(Mad) if contract.includes(Contract::CONTRACT) => sum(product(0, 1), at(2)),
         Op::Alu(Lrp) => {
             let difference = sum(at(1), neg(at(2)));
             sum(mul(at(0), difference, contract), at(2))

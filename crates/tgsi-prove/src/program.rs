@@ -139,8 +139,6 @@ pub(crate) struct Met {
     pub(crate) nan: bool,
     pub(crate) infinity: bool,
     pub(crate) zero: bool,
-    /// The largest finite magnitude.
-    pub(crate) largest: f64,
 }
 
 impl Met {
@@ -148,9 +146,6 @@ impl Met {
         self.nan |= x.is_nan();
         self.infinity |= x.is_infinite();
         self.zero |= x == 0.0;
-        if x.is_finite() {
-            self.largest = self.largest.max(x.abs());
-        }
     }
 }
 

@@ -117,12 +117,14 @@ pub(crate) fn check(rule: &Rule) -> Result<Option<usize>, String> {
     Ok(Some(compared))
 }
 
-/// Whether nothing but rounding is in a difference: two numbers, which are compared as real ones
-/// elsewhere, or whatever comes of numbers alone.
+/// Whether nothing but rounding is in a difference: numbers next to each other, or whatever comes of
+/// numbers alone, which are compared as real ones elsewhere.
 fn is_rounding(program: &Program, words: &Words, slots: &[Value]) -> bool {
     let results = [program.left, program.right].map(|s| words.number(slots[s], program.ty));
-    if let [Some(left), Some(right)] = results {
-        return left.is_finite() && right.is_finite();
+    if let [Some(left), Some(right)] = results
+        && (left - right).abs() <= 1e-9 * (1.0 + left.abs())
+    {
+        return true;
     }
     let met = [0, 1].map(|side| program.met(words, slots, side));
     met.iter().flatten().all(|m| !m.nan && !m.infinity)
