@@ -99,17 +99,44 @@ Each rule is tried by all methods that suit it, see `crates/tgsi-prove`, and `pa
 
 /// The methods by their names in the lock, and kinds of hardware.
 const METHODS: [(&str, &str); 11] = [
-    ("format", "the sides agree on all words of a small float format, in every mode that the contract leaves open; integers, shifts and fields are scaled with it"),
-    ("format in part", "the same on some words, where there are too many variables for all; another method is behind such a rule"),
-    ("definition", "both sides are the same sums of products, whatever the words"),
-    ("field", "the sides agree on every value of the bit field that is all they read, in words of 32 bits"),
-    ("reals", "the sides are the same function of real numbers, at 20 seeded rational points"),
-    ("plain", "no infinity and no NaN comes up on one side only, among numbers that neither round nor overflow"),
-    ("table", "special and seeded words of 32 and 64 bits, by the opcode table"),
+    (
+        "format",
+        "the sides agree on all words of a small float format, in every mode that the contract leaves open; integers, shifts and fields are scaled with it",
+    ),
+    (
+        "format in part",
+        "the same on some words, where there are too many variables for all; another method is behind such a rule",
+    ),
+    (
+        "definition",
+        "both sides are the same sums of products, whatever the words",
+    ),
+    (
+        "field",
+        "the sides agree on every value of the bit field that is all they read, in words of 32 bits",
+    ),
+    (
+        "reals",
+        "the sides are the same function of real numbers, at 20 seeded rational points",
+    ),
+    (
+        "plain",
+        "no infinity and no NaN comes up on one side only, among numbers that neither round nor overflow",
+    ),
+    (
+        "table",
+        "special and seeded words of 32 and 64 bits, by the opcode table",
+    ),
     ("interpreter", "the same words, by the interpreter"),
-    ("sampled", "no method but samples speaks for it: `passes/rules/unproved.txt` says why"),
+    (
+        "sampled",
+        "no method but samples speaks for it: `passes/rules/unproved.txt` says why",
+    ),
     ("flushed denormals", "hardware that flushes denormals"),
-    ("compared MIN and MAX", "hardware whose minimum is `a < b ? a : b`, as in Direct3D 9"),
+    (
+        "compared MIN and MAX",
+        "hardware whose minimum is `a < b ? a : b`, as in Direct3D 9",
+    ),
 ];
 
 fn proofs() -> String {
