@@ -3,7 +3,7 @@
 use tgsi::Program;
 use tgsi_passes::cx::Sabotage;
 
-/// A part of the pipeline behind the passes that can be left out by its name in [`Options::disable`].
+/// A part of the pipeline behind the passes that can be left out by its name in [`crate::Options::disable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Equality saturation.
@@ -40,7 +40,7 @@ impl Stage {
         Stage::Saturation,
     ];
 
-    /// Its name in [`Options::disable`].
+    /// Its name in [`crate::Options::disable`].
     pub fn name(self) -> &'static str {
         match self {
             Stage::Saturation => "saturation",
