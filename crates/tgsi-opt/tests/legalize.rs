@@ -415,6 +415,31 @@ fn branches() {
 }
 
 #[test]
+fn arrays_in_branches() {
+    // Where control does not come the index need not be within the array.
+    let lines = "DCL_ARRAY\nMOV TEMP[10], IN[1]\nMOV TEMP[11], IN[2]\nMOV TEMP[12], IN[0]\nMOV TEMP[13], IN[0]\n\
+        FSLT TEMP[0].x, IN[0].xxxx, IN[1].xxxx\nMUL TEMP[0].y, IN[0].xxxx, IMM[0].wwww\n\
+        FSGE TEMP[0].z, TEMP[0].yyyy, IMM[0].xxxx\nFSLT TEMP[0].w, TEMP[0].yyyy, IMM[0].wwww\n\
+        AND TEMP[0].z, TEMP[0].zzzz, TEMP[0].wwww\nARL ADDR[0].x, TEMP[0].yyyy\n\
+        UIF TEMP[0].zzzz\nMOV TEMP[ADDR[0].x+10](1), IN[2]\nENDIF\nADD OUT[0], TEMP[11], TEMP[12]";
+    let text = format!(
+        "{FLOAT}{}\nEND\n",
+        lines.replace("DCL_ARRAY", "DCL TEMP[10..13], ARRAY(1), LOCAL")
+    );
+    let (program, diagnostics) = tgsi::parse(&text);
+    assert!(diagnostics.iter().all(|d| d.severity != Severity::Error));
+    let t = target("MOV ADD MUL MAX MIN CMP SLT SGE FLR ARL", NO_FLOW);
+    let outcome = legal(&program, &t, Level::O2);
+    let text = tgsi::print(&outcome.program, &tgsi::Dialect::mesa());
+    assert_eq!(
+        t.not_taken(&outcome.program),
+        Vec::<String>::new(),
+        "{text}"
+    );
+    same(&program, &outcome.program, Within(0.0, 0.0));
+}
+
+#[test]
 fn loops_without_integers() {
     // The loop stays: its counter is a float, and so is its test.
     let t = target(
@@ -488,6 +513,18 @@ fn what_is_left_is_told() {
             .iter()
             .any(|l| l == "uses BGNLOOP, the target has no loops")
     );
+}
+
+#[test]
+fn products_choose_numbers_only() {
+    // The bits of an integer are no number: without CMP the selection stays.
+    let t = target("MOV ADD MUL MAD SLT SGE", NO_FLOW);
+    let lines = "FSLT TEMP[0], IN[0], IN[1]\nUCMP OUT[0], TEMP[0], IMM[2].xxxx, IN[2]";
+    let program = parse(lines);
+    let result = legal(&program, &t, Level::O2).program;
+    assert!(!t.not_taken(&result).is_empty());
+    same(&program, &result, Exact);
+    check(lines, "ADD CMP", Exact);
 }
 
 #[test]

@@ -388,6 +388,7 @@ impl Flat<'_> {
         let mut args: Args = self.args(&d.args)?.into_iter().collect();
         let hint = d.hint;
         if let Some(here) = self.here(mask) {
+            self.within_array(&multi, &mut args, here, hint);
             match (multi.kind, multi.inst.op) {
                 (MultiKind::Pinned | MultiKind::Load, _) => {}
                 (_, Opcode::Kill) => {
@@ -413,6 +414,25 @@ impl Flat<'_> {
         self.map[ix(v)] = Some(copy);
         self.out.items.push(Item::Effect(copy));
         Ok(())
+    }
+
+    /// Makes the index of a load or store the first of its array where `here` is false: it need not be
+    /// within the array there.
+    fn within_array(&mut self, multi: &Multi, args: &mut Args, here: Value, hint: LaneHint) {
+        let (reg, slot) = match multi.kind {
+            MultiKind::Load => (multi.inst.srcs.first().map(|s| s.reg), Slot::SrcIndex(0)),
+            MultiKind::Store => (multi.inst.dsts.first().map(|d| d.reg), Slot::DstIndex),
+            _ => return,
+        };
+        let Some(reg) = reg else { return };
+        let Some(k) = multi.slots.iter().position(|&s| s == slot) else {
+            return;
+        };
+        let id = reg.index.array;
+        let array = self.new.arrays.iter().find(|a| id != 0 && a.2 == id);
+        let first = array.map_or(0, |a| a.0.wrapping_sub(reg.index.base));
+        let first = self.new.imm(first as u32);
+        args[k] = self.select(here, args[k], first, hint);
     }
 
     /// Makes a store write what is there already where `here` is false.

@@ -111,6 +111,9 @@ impl Expand<'_> {
     /// A truth value as the word that it is: what stands in a register that holds something else where
     /// control came another way, and is not read.
     fn mask_word(&mut self, v: Value) -> Option<Value> {
+        if !self.taken.takes(Opcode::Cmp) {
+            return None;
+        }
         let t = self.truth(v)?;
         let (ones, zero) = (self.f.imm(u32::MAX), self.f.imm(0));
         let n = self.neg(t);
@@ -190,6 +193,11 @@ impl Expand<'_> {
         if self.taken.takes(Cmp) {
             let n = self.neg(t);
             return Some(self.op(Cmp, &[n, a, b]));
+        }
+        // A product keeps numbers only, not the bits of integers.
+        let number = |w: Option<u32>| w.is_none_or(|w| w == 0 || f32::from_bits(w).is_normal());
+        if !number(self.f.as_imm(a)) || !number(self.f.as_imm(b)) {
+            return None;
         }
         self.contract = self
             .contract
@@ -363,7 +371,8 @@ impl Expand<'_> {
     /// it is computed from is taken to be within that.
     pub(super) fn index(&mut self, v: Value) -> Option<Number> {
         let d = &self.f.values[v];
-        if matches!(d.op, VOp::Alu(Opcode::F2i | Opcode::F2u)) {
+        if matches!(d.op, VOp::Alu(Opcode::F2i | Opcode::F2u)) && never_negative(&self.f, d.args[0])
+        {
             // A load of an address register rounds down itself.
             return Some(Number {
                 value: d.args[0],
@@ -414,6 +423,10 @@ impl Expand<'_> {
                 Some(&(value, Shadow::Number(low, high), _)) => return small(value, low, high),
                 _ => return None,
             },
+            VOp::Alu(Arl) => {
+                let value = self.op(Flr, &[d.args[0]]);
+                return small(value, 0, INDEX);
+            }
             VOp::Alu(op) if !self.taken.takes(op) => op,
             _ => return None,
         };
@@ -428,7 +441,7 @@ impl Expand<'_> {
             F2i | F2u => {
                 // Zero from a negative fraction is -0.0 here.
                 self.contract = self.contract.and(Contract::NSZ);
-                let whole = self.address || op == F2u || never_negative(&self.f, d.args[0]);
+                let whole = never_negative(&self.f, d.args[0]);
                 let value = self.op(if whole { Flr } else { Trunc }, &[d.args[0]]);
                 let (low, high) = match op {
                     _ if self.address => (0, INDEX),
