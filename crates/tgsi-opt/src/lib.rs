@@ -9,6 +9,7 @@
 //! [`Options::now`], dumps leave through [`Observer`].
 
 mod bisect;
+mod constants;
 mod emit;
 mod explain;
 mod faults;
@@ -29,6 +30,7 @@ use tgsi::Program;
 pub use tgsi_passes::cx::Rewriting;
 pub use tgsi_passes::rules::rule_set as rules;
 pub use tgsi_rules::{Contract, Profile};
+pub use tgsi_target::ConstantMove;
 use tgsi_target::Counts;
 
 /// Watches the passes of one optimisation.
@@ -81,6 +83,9 @@ pub struct Outcome {
     pub explanation: Vec<Explanation>,
     /// Why the result keeps control flow that the target does not take.
     pub kept: Option<String>,
+    /// Where the result finds each constant of buffer 0 that it reads, if they were packed: asked for by
+    /// [`Options::pack_constants`], or the only way to fit the target. Empty if all are where they were.
+    pub constants: Vec<ConstantMove>,
     /// Rewrites that were done, or would have been paid for with fuel, in all rounds.
     pub rewrites: u64,
     /// The one that took the last unit of fuel, where fuel ran out.

@@ -48,6 +48,9 @@ pub struct Options {
     /// Take what the first round makes, whatever it costs: what is looked for by leaving things out
     /// would vanish where the rest does not pay.
     pub any_cost: bool,
+    /// Pack the constants of the result, in [`crate::Outcome::constants`]: for callers that upload them
+    /// as told there.
+    pub pack_constants: bool,
     /// A fault made on purpose, for tests of what finds faults: see `docs/testing.md`.
     #[doc(hidden)]
     pub sabotage: Option<Fault>,
@@ -80,6 +83,7 @@ impl Default for Options {
             explain: false,
             expand: false,
             any_cost: false,
+            pack_constants: false,
             sabotage: None,
             now: || 0,
         }

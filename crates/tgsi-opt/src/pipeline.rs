@@ -18,6 +18,7 @@ use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
 use crate::bisect::last_rewrite;
+use crate::constants::packed;
 use crate::explain::{Origins, explanation};
 use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
@@ -58,10 +59,12 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
-    optimize_watched(program, options, observer, LastSite::default())
+    let outcome = optimize_watched(program, options, observer, LastSite::default());
+    packed(outcome, program, options)
 }
 
-/// As [`optimize_with`]; `last` holds where the last unit of fuel went even if a pass panics.
+/// As [`optimize_with`], but constants stay where they are; `last` holds where the last unit of fuel went
+/// even if a pass panics.
 pub(crate) fn optimize_watched(
     program: &Program,
     options: &Options,
@@ -127,6 +130,7 @@ pub(crate) fn optimize_watched(
     match best {
         Some(b) => Outcome {
             kept,
+            constants: Vec::new(),
             program: b.program,
             before,
             after: b.counts,
@@ -172,6 +176,7 @@ impl Outcome {
             rewriting: Rewriting::default(),
             explanation: Vec::new(),
             kept: None,
+            constants: Vec::new(),
             rewrites: 0,
             last_rewrite: None,
         }
