@@ -187,6 +187,8 @@ pub(crate) enum Emit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsForm {
     Text,
+    /// As text, with the chain of fetches behind the texture indirections
+    Full,
     Json,
     ShaderDb,
 }

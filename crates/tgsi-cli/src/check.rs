@@ -126,7 +126,7 @@ pub(crate) fn run_stats(args: &StatsArgs, reporter: &Reporter) -> Exit {
             &counts,
         ));
     }
-    if inputs.len() > 1 && args.format == StatsForm::Text {
+    if inputs.len() > 1 && matches!(args.format, StatsForm::Text | StatsForm::Full) {
         files::print(&totals.plain());
     }
     exit

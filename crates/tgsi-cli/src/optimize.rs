@@ -389,7 +389,7 @@ impl Batch<'_> {
         }
         match self.stats {
             Some(StatsForm::Json) => figures.push_str(&totals.json()),
-            Some(StatsForm::Text | StatsForm::ShaderDb) | None => {}
+            Some(StatsForm::Text | StatsForm::Full | StatsForm::ShaderDb) | None => {}
         }
         if !self.reporter.is_quiet() && self.reporter.is_human() && !results.is_empty() {
             messages.push_str(&totals.text());

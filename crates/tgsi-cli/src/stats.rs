@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use tgsi::{Program, Stage};
 use tgsi_opt::{Contract, FallbackKind, Outcome};
-use tgsi_target::Counts;
+use tgsi_target::{Counts, certificate, instruction_text};
 
 use crate::args::StatsForm;
 
@@ -86,11 +86,14 @@ pub(crate) fn of_program(
                 json!({ "file": name, "stage": stage, "counts": json_counts(counts) })
             )
         }
-        StatsForm::Text => {
+        StatsForm::Text | StatsForm::Full => {
             let mut out = format!("{name} ({})\n", stage_name(program.stage));
             for (what, n) in fields(counts) {
                 // A write to a string cannot fail.
                 let _ = writeln!(out, "  {what:<13} {n:>9}");
+            }
+            if form == StatsForm::Full {
+                out.push_str(&chain(program));
             }
             out
         }
@@ -103,7 +106,7 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
     match form {
         StatsForm::ShaderDb => shader_db(name, stage, &outcome.after),
         StatsForm::Json => format!("{}\n", outcome_json(name, outcome)),
-        StatsForm::Text => {
+        StatsForm::Text | StatsForm::Full => {
             let mut out = format!("{name} ({})\n", stage_name(stage));
             out.push_str(&side_by_side(
                 "before",
@@ -121,6 +124,9 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
             }
             if let Some(bound) = outcome.instructions_bound {
                 let _ = writeln!(out, "  lower bound of instructions {bound}");
+            }
+            if form == StatsForm::Full {
+                out.push_str(&chain(&outcome.program));
             }
             rewriting(outcome, &mut out);
             if let Some((from, into)) = packed(outcome) {
@@ -144,6 +150,22 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
             out
         }
     }
+}
+
+/// Why no order of a program's instructions has fewer texture indirections: a longest chain of fetches that
+/// wait for each other.
+fn chain(program: &Program) -> String {
+    let certificate = certificate(program);
+    let mut out = format!(
+        "  lower bound of indirections {}\n",
+        certificate.indirections
+    );
+    for at in certificate.chain {
+        let text = instruction_text(program, at as usize);
+        // A write to a string cannot fail.
+        let _ = writeln!(out, "    {at:>4}: {text}");
+    }
+    out
 }
 
 fn outcome_json(name: &str, outcome: &Outcome) -> Value {

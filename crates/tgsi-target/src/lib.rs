@@ -35,7 +35,7 @@ pub use fit::{Excess, fit_report, needs};
 pub use indirections::{IndirectionModel, indirections};
 pub use legal::Taken;
 pub use missing::{FlowKind, Missing};
-pub use place::{Place, place};
+pub use place::{Place, instruction_text, place};
 pub use slots::Slots;
 pub use target::{
     Arithmetic, Constants, Flow, LIMITS, LimitName, Limits, Opcodes, Operands, Target, TargetError,

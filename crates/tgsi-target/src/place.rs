@@ -58,14 +58,14 @@ pub fn place(target: &Target, program: &Program, excess: &Excess) -> Option<Plac
     };
     Some(Place {
         inst,
-        text: text(program, inst),
+        text: instruction_text(program, inst),
         live,
         fetches,
     })
 }
 
 /// A program's text of an instruction, as it is printed.
-fn text(program: &Program, inst: usize) -> String {
+pub fn instruction_text(program: &Program, inst: usize) -> String {
     let alone = Program {
         stage: program.stage,
         version: None,
