@@ -109,15 +109,14 @@ fn random_graphs() -> Check {
             return Err(format!(
                 "seed {seed}: {found} indirections, {least} in the best of all orders\n{}",
                 text::print(&result)
-            )
-            .into());
+            ));
         }
         checked += 1;
         deep += u32::from(found > 2);
     }
     println!("{checked} graphs, {deep} of them with three indirections or more");
     if deep < 100 {
-        return Err(format!("only {deep} graphs have three indirections").into());
+        return Err(format!("only {deep} graphs have three indirections"));
     }
     Ok(())
 }

@@ -546,13 +546,9 @@ impl Batch<'_> {
         if let Some(why) = &outcome.kept {
             messages.push_str(&self.reporter.warning(name, why));
         }
-        if !self.job.options.pack_constants
-            && let Some((from, into)) = stats::packed(outcome)
-        {
-            let message = format!(
-                "{from} constants are packed into {into} to fit the target; --stats=json says where each word went"
-            );
-            messages.push_str(&self.reporter.note(name, &message));
+        if tgsi_opt::packing_helps(outcome, &self.job.options) {
+            let message = "--pack-constants brings the constants within the limit";
+            messages.push_str(&self.reporter.note(name, message));
         }
         let target = &self.job.options.target;
         for message in targets::misfits(target, &outcome.program, &outcome.after) {

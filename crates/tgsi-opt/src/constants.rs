@@ -2,32 +2,25 @@
 
 use tgsi::Program;
 use tgsi_target::{
-    Constants, Counts, Target, count_result, needs, pack_constants, virgl_introduces,
+    Constants, Counts, count, count_result, needs, pack_constants, virgl_introduces,
 };
 
 use crate::{FallbackKind, Options, Outcome};
 
-/// An outcome with its constants packed, if that was asked for, or if the target has too few without and
-/// enough with it.
+/// An outcome with its constants packed, if that was asked for: whoever uploads them has to know.
 pub(crate) fn packed(outcome: Outcome, input: &Program, options: &Options) -> Outcome {
-    let target = &options.target;
-    let asked = options.pack_constants;
     // An input that stands in for a wrong result is given back as it is.
     let refused = |k: FallbackKind| k == FallbackKind::Unverified;
-    if outcome.fallback.as_ref().is_some_and(|f| refused(f.kind))
-        || !asked && !too_many(target, &outcome.program, &outcome.after)
-    {
+    if !options.pack_constants || outcome.fallback.as_ref().is_some_and(|f| refused(f.kind)) {
         return outcome;
     }
     let Some((program, constants)) = pack_constants(&outcome.program) else {
         return outcome;
     };
-    let after = count_result(&program, input);
-    if !asked && too_many(target, &program, &after)
-        || target.virgl && !virgl_introduces(input, &program).is_empty()
-    {
+    if options.target.virgl && !virgl_introduces(input, &program).is_empty() {
         return outcome;
     }
+    let after = count_result(&program, input);
     Outcome {
         program,
         after,
@@ -37,13 +30,17 @@ pub(crate) fn packed(outcome: Outcome, input: &Program, options: &Options) -> Ou
     }
 }
 
-/// Whether a program takes more constant registers than a target has for those that it names.
-fn too_many(target: &Target, program: &Program, counts: &Counts) -> bool {
-    let Some(most) = target.limits.constants else {
-        return false;
+/// Whether a result has more constants than the target, and would not if they were packed.
+pub fn packing_helps(outcome: &Outcome, options: &Options) -> bool {
+    let target = &options.target;
+    let short = |program: &Program, counts: &Counts| {
+        let needs = needs(target, program, counts).constants;
+        needs
+            .zip(target.limits.constants)
+            .is_some_and(|(n, most)| n > most)
     };
-    target.constants != Constants::Declared
-        && needs(target, program, counts)
-            .constants
-            .is_some_and(|n| n > most)
+    !options.pack_constants
+        && target.constants != Constants::Declared
+        && short(&outcome.program, &outcome.after)
+        && pack_constants(&outcome.program).is_some_and(|(p, _)| !short(&p, &count(&p)))
 }

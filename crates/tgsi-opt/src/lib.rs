@@ -19,6 +19,7 @@ mod pipeline;
 mod text;
 
 pub use bisect::{Bisection, Culprit, bisect};
+pub use constants::packing_helps;
 pub use emit::{emit_dot, emit_ir};
 pub use explain::{Applied, Explanation};
 pub use faults::{Fault, Stage};

@@ -106,7 +106,7 @@ fn outcome(constants: Constants, limit: u32, asked: bool, level: Level) -> Outco
 }
 
 #[test]
-fn constants_are_packed_when_asked_or_to_fit() {
+fn constants_are_packed_when_asked() {
     let moved = |constants, limit, asked| {
         let outcome = outcome(constants, limit, asked, Level::O2);
         assert_eq!(
@@ -117,12 +117,30 @@ fn constants_are_packed_when_asked_or_to_fit() {
     };
     assert_eq!(moved(Constants::Declared, 100, false), 0);
     assert_eq!(moved(Constants::Declared, 100, true), 8);
-    assert_eq!(moved(Constants::Named, 5, false), 0);
-    assert_eq!(moved(Constants::Named, 4, false), 8);
-    assert_eq!(moved(Constants::NamedAndImmediates, 2, false), 8);
-    // It would not do.
-    assert_eq!(moved(Constants::Named, 1, false), 0);
+    assert_eq!(moved(Constants::Named, 4, false), 0);
     assert_eq!(moved(Constants::Named, 1, true), 8);
+}
+
+#[test]
+fn whether_packing_helps_is_told() {
+    let helps = |constants, limit| {
+        let outcome = outcome(constants, limit, false, Level::O2);
+        let mut target = Target {
+            constants,
+            ..Target::default()
+        };
+        target.limits.constants = Some(limit);
+        let options = Options {
+            target,
+            ..Options::default()
+        };
+        tgsi_opt::packing_helps(&outcome, &options)
+    };
+    assert!(!helps(Constants::Declared, 2));
+    assert!(!helps(Constants::Named, 5));
+    assert!(helps(Constants::Named, 4));
+    assert!(helps(Constants::NamedAndImmediates, 2));
+    assert!(!helps(Constants::Named, 1));
 }
 
 #[test]
