@@ -38,6 +38,7 @@ pub(crate) fn options(args: &EngineArgs, print_after: &[String]) -> Result<Optio
         fuel: args.fuel,
         verify_each: args.verify_each,
         check_regalloc: args.check_regalloc,
+        verify: args.verify,
         disable: args.disable.clone(),
         profile: find_profile(&args.fp)?,
         expand: args.expand,
@@ -65,6 +66,9 @@ pub(crate) fn typed(args: &EngineArgs) -> String {
         (args.verify_each, "verify-each"),
         (args.check_regalloc, "check-regalloc"),
     ];
+    if let Some(cases) = args.verify {
+        let _ = write!(out, " --verify={cases}");
+    }
     for (_, name) in flags.iter().filter(|f| f.0) {
         let _ = write!(out, " --{name}");
     }

@@ -1302,3 +1302,27 @@ fn crash_bundles() {
     );
     assert!(!f.path("none").exists());
 }
+
+#[test]
+fn verified_results() {
+    let f = Folder::new();
+    let program = "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0]\n\
+        IMM[0] FLT32 {2.0, 3.0, 0.0, 0.0}\nADD TEMP[0], IMM[0].xxxx, IMM[0].yyyy\nMUL OUT[0], IN[0], TEMP[0]\nEND\n";
+    f.file("in.tgsi", program);
+    let right = run(&f, &["--verify", "in.tgsi"]);
+    check(&right, 0, &["MUL OUT[0], IN[0], IMM[0]"], &[]);
+    let wrong = ["--verify=8", "--sabotage", "const-fold", "in.tgsi"];
+    check(
+        &run(&f, &wrong),
+        4,
+        &["ADD TEMP[0], IMM[0].xxxx, IMM[0].yyyy"],
+        &["verify: the result differs in case"],
+    );
+    // Without it the fault goes unnoticed.
+    check(
+        &run(&f, &["--sabotage", "const-fold", "in.tgsi"]),
+        0,
+        &[],
+        &[],
+    );
+}

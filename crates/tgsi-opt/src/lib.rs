@@ -17,6 +17,7 @@ mod lower;
 mod options;
 mod pipeline;
 mod text;
+mod verified;
 
 pub use bisect::{Bisection, Culprit, bisect};
 pub use constants::packing_helps;

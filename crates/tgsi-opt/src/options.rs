@@ -36,6 +36,8 @@ pub struct Options {
     pub verify_each: bool,
     /// Check each allocation of registers: does every operand find its word on every path?
     pub check_regalloc: bool,
+    /// Run input and result in the interpreter on so many cases, and return the input if they differ.
+    pub verify: Option<u32>,
     /// Passes of the pipeline, rules and [`crate::Stage`]s that are left out.
     pub disable: Vec<String>,
     /// What rewriting may do with floats.
@@ -78,6 +80,7 @@ impl Default for Options {
             fuel: None,
             verify_each: false,
             check_regalloc: false,
+            verify: None,
             disable: Vec::new(),
             profile: Profile::Auto,
             explain: false,

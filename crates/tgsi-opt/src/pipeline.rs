@@ -22,6 +22,7 @@ use crate::constants::packed;
 use crate::explain::{Origins, explanation};
 use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
+use crate::verified::verified;
 use tgsi_rules::Contract;
 
 use crate::{
@@ -60,7 +61,7 @@ pub fn optimize_with(
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
     let outcome = optimize_watched(program, options, observer, LastSite::default());
-    packed(outcome, program, options)
+    packed(verified(outcome, program, options), program, options)
 }
 
 /// As [`optimize_with`], but constants stay where they are; `last` holds where the last unit of fuel went
@@ -161,7 +162,7 @@ pub(crate) fn optimize_watched(
 
 impl Outcome {
     /// The input as the result.
-    fn input(program: &Program, counts: Counts) -> Outcome {
+    pub(crate) fn input(program: &Program, counts: Counts) -> Outcome {
         Outcome {
             program: program.clone(),
             before: counts,
