@@ -359,6 +359,8 @@ fn optimized(text: &str, program: &Program, target: &Target, level: Level) -> (P
     let options = Options {
         level,
         target: target.clone(),
+        // For one program and target that is worth its time, for a table of all it is not.
+        search_to_fit: false,
         ..Options::default()
     };
     let attempt = catch_unwind(AssertUnwindSafe(|| {

@@ -36,6 +36,8 @@ pub struct Options {
     pub verify_each: bool,
     /// Check each allocation of registers: does every operand find its word on every path?
     pub check_regalloc: bool,
+    /// Search as at `O3` for a result that fits where that of `O2` nearly does.
+    pub search_to_fit: bool,
     /// Run input and result in the interpreter on so many cases, and return the input if they differ.
     pub verify: Option<u32>,
     /// Passes of the pipeline, rules and [`crate::Stage`]s that are left out.
@@ -80,6 +82,7 @@ impl Default for Options {
             fuel: None,
             verify_each: false,
             check_regalloc: false,
+            search_to_fit: true,
             verify: None,
             disable: Vec::new(),
             profile: Profile::Auto,

@@ -104,7 +104,7 @@ pub(crate) fn optimize_watched(
     match run.rounds(program, first, &mut state, single) {
         Ok(_) if options.level == Level::O3 && !single => run.search(program, &mut state),
         // What nearly fits is worth a search.
-        Ok(_) if !single && nearly_fits(&state.cost, &options.target) => {
+        Ok(_) if !single && options.search_to_fit && nearly_fits(&state.cost, &options.target) => {
             run.search(program, &mut state);
         }
         Ok(_) => {}
