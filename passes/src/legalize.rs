@@ -86,7 +86,8 @@ pub fn legalized(func: &Function, cx: &PassCx) -> Legalized {
         return out;
     }
     out.left = not_taken(func, &cx.taken);
-    if out.left.is_empty() || cx.fuel.get() == Some(0) {
+    // What follows is not counted but for this one.
+    if out.left.is_empty() || !cx.spend("legalize", None) {
         return out;
     }
     // In between everything is taken: the next step knows what to do with it.

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, i32)] = &[
     ("tgsi-d3d", 1),
     ("tgsi-egraph", 2),
     ("tgsi-pack", 2),
+    ("tgsi-prove", 2),
     ("tgsi-regalloc", 2),
     ("tgsi-passes", 3),
     ("tgsi-opt", 4),

@@ -93,6 +93,9 @@ pub(crate) struct OptimizeArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Pack the constants that the result reads; --stats=json says where each one went
+    #[arg(long)]
+    pub(crate) pack_constants: bool,
     /// How to print: mesa, virgl or legacy. Default: as the input was written
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tgsi::{Dialect, Program, detect_dialect, print};
 use tgsi_interp::equiv::{EquivOptions, Tolerance, compare};
-use tgsi_opt::{Bisection, Contract, Culprit, LastRewrite, Options, Outcome};
+use tgsi_opt::{Bisection, Contract, Culprit, LastRewrite, Options, Outcome, Profile};
 
 use crate::args::BisectArgs;
 use crate::exit::Exit;
@@ -72,19 +72,42 @@ fn bisected(args: &BisectArgs, options: &Options, reporter: &Reporter) -> Result
         bar.set_message(format!("{calls} results"));
         judge.is_right(outcome)
     });
+    // Where results may differ by rounding, a program can make much of it: whether it computes the same
+    // bit for bit without liberties tells a fault from that.
+    let by_rule = matches!(&found.culprit, Some(Culprit::Rule { .. }))
+        || matches!(
+            &found.culprit,
+            Some(Culprit::Rewrite {
+                mended: Some(true),
+                ..
+            })
+        );
+    let rounding = by_rule && judge.probe.is_none() && options.profile != Profile::Strict && {
+        let strict = Options {
+            profile: Profile::Strict,
+            ..options.clone()
+        };
+        tgsi_opt::bisect(&program, &strict, &mut |o| judge.is_right(o))
+            .culprit
+            .is_none()
+    };
     let _ = std::panic::take_hook();
     bar.finish_and_clear();
     if let Some(error) = judge.fault {
         return Err(failed(error));
+    }
+    let mut difference = judge.difference;
+    if rounding && let Some(words) = &mut difference {
+        words.push_str("\n  with --fp strict the result is right, so this may be rounding");
     }
     let name = input_file.shown();
     if found.culprit == Some(Culprit::Input) {
         return Err(reporter.error(&name, "the input is wrong by itself, before any rewrite"));
     }
     files::print(&if reporter.is_human() {
-        in_words(&name, &program, &found, judge.difference.as_deref())
+        in_words(&name, &program, &found, difference.as_deref())
     } else {
-        format!("{}\n", in_json(&name, &program, &found))
+        format!("{}\n", in_json(&name, &program, &found, rounding))
     });
     Ok(match found.culprit {
         None => Exit::Done,
@@ -160,7 +183,7 @@ fn instruction(program: &Program, at: u32) -> Option<String> {
         .lines()
         .map(str::trim_start)
         .find_map(|l| l.strip_prefix(&start))?;
-    Some(line.to_owned())
+    Some(line.trim_start().to_owned())
 }
 
 /// A rewrite in words.
@@ -222,7 +245,7 @@ fn in_words(name: &str, program: &Program, found: &Bisection, difference: Option
     format!("{name}: {}\n", lines.join("\n"))
 }
 
-fn in_json(name: &str, program: &Program, found: &Bisection) -> Value {
+fn in_json(name: &str, program: &Program, found: &Bisection, rounding: bool) -> Value {
     let of_rewrite = |r: &LastRewrite| {
         json!({
             "pass": r.pass,
@@ -254,5 +277,5 @@ fn in_json(name: &str, program: &Program, found: &Bisection) -> Value {
         Some(Culprit::Stage(stage)) => json!({ "kind": "stage", "stage": stage.name() }),
         Some(Culprit::Rest) => json!({ "kind": "rest" }),
     };
-    json!({ "file": name, "culprit": culprit, "results": found.calls })
+    json!({ "file": name, "culprit": culprit, "right_if_strict": rounding, "results": found.calls })
 }

@@ -188,9 +188,14 @@ impl Job {
     fn new(args: &OptimizeArgs) -> Result<Self, String> {
         let options = Options {
             explain: args.explain,
+            pack_constants: args.pack_constants,
             now: if args.time_passes { clock } else { || 0 },
             ..engine::options(&args.engine, &args.print_after)?
         };
+        let mut typed = engine::typed(&args.engine);
+        if args.pack_constants {
+            typed.push_str(" --pack-constants");
+        }
         Ok(Job {
             options,
             dialect: args.dialect.as_deref().map(find_dialect).transpose()?,
@@ -200,7 +205,7 @@ impl Job {
             time_passes: args.time_passes,
             print_egraph: args.print_egraph.clone(),
             crash_dir: args.crash_dir.clone(),
-            typed: engine::typed(&args.engine),
+            typed,
         })
     }
 
@@ -225,6 +230,7 @@ impl Job {
         let options = Options {
             level: Level::O0,
             passes: None,
+            pack_constants: false,
             ..self.options.clone()
         };
         let mut result = tgsi_opt::optimize_text(text, &options, self.dialect.as_ref())?;
@@ -539,6 +545,14 @@ impl Batch<'_> {
         }
         if let Some(why) = &outcome.kept {
             messages.push_str(&self.reporter.warning(name, why));
+        }
+        if !self.job.options.pack_constants
+            && let Some((from, into)) = stats::packed(outcome)
+        {
+            let message = format!(
+                "{from} constants are packed into {into} to fit the target; --stats=json says where each word went"
+            );
+            messages.push_str(&self.reporter.note(name, &message));
         }
         let target = &self.job.options.target;
         for message in targets::misfits(target, &outcome.program, &outcome.after) {

@@ -1,5 +1,6 @@
 //! Figures of programs, for people, for programs and for shader-db.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -122,6 +123,9 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
                 let _ = writeln!(out, "  lower bound of instructions {bound}");
             }
             rewriting(outcome, &mut out);
+            if let Some((from, into)) = packed(outcome) {
+                let _ = writeln!(out, "  constants packed from {from} registers into {into}");
+            }
             let rounds = outcome.rounds;
             match &outcome.fallback {
                 Some(f) => {
@@ -158,6 +162,10 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
         "unchanged": outcome.unchanged,
         "fallback": fallback,
         "rounds": outcome.rounds,
+        "constants": outcome.constants
+            .iter()
+            .map(|m| json!({ "from": constant(m.from), "to": constant(m.to) }))
+            .collect::<Vec<_>>(),
         "temps_bound": outcome.temps_bound,
         "temps_channel_bound": outcome.temps_channel_bound,
         "instructions_bound": outcome.instructions_bound,
@@ -173,6 +181,27 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
                 .map(|(name, n)| (name.to_owned(), Value::from(n)))
                 .collect::<serde_json::Map<String, Value>>(),
         },
+    })
+}
+
+/// The name of a word of constant buffer 0.
+fn constant((register, channel): (u32, u8)) -> String {
+    let channel = char::from(b"xyzw"[usize::from(channel & 3)]);
+    format!("CONST[{register}].{channel}")
+}
+
+/// How many constant registers a result read before and after they were packed, if they were.
+pub(crate) fn packed(outcome: &Outcome) -> Option<(usize, usize)> {
+    let count = |registers: &mut dyn Iterator<Item = u32>| {
+        let distinct: BTreeSet<u32> = registers.collect();
+        distinct.len()
+    };
+    let moves = &outcome.constants;
+    (!moves.is_empty()).then(|| {
+        (
+            count(&mut moves.iter().map(|m| m.from.0)),
+            count(&mut moves.iter().map(|m| m.to.0)),
+        )
     })
 }
 

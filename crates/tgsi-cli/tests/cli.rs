@@ -449,6 +449,31 @@ fn misfits() {
 }
 
 #[test]
+fn packed_constants() {
+    let f = Folder::new();
+    let program = "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL CONST[0..4]\nDCL TEMP[0]\n\
+        MUL TEMP[0], IN[0], CONST[1].xxxx\nMAX OUT[0], TEMP[0], CONST[4].yyyy\nEND\n";
+    f.file("in.tgsi", program);
+    let packed = "DCL CONST[0]\n";
+    check(
+        &run(&f, &["--pack-constants", "--stats", "in.tgsi"]),
+        0,
+        &[packed],
+        &["constants packed from 2 registers into 1"],
+    );
+    let stats = ["--pack-constants", "--emit=none", "--stats=json", "in.tgsi"];
+    let table = r#""constants":[{"from":"CONST[1].x","to":"CONST[0].x"},{"from":"CONST[4].y","to":"CONST[0].y"}]"#;
+    check(&run(&f, &stats), 0, &[table], &[]);
+    // Unasked only where it is what makes the program fit.
+    let for_target = |limit: &str| run(&f, &["--target", "arb-fp", "--limit", limit, "in.tgsi"]);
+    let note = "note: in.tgsi: 2 constants are packed into 1 to fit the target";
+    check(&for_target("constants=1"), 0, &[packed], &[note]);
+    let roomy = for_target("constants=2");
+    check(&roomy, 0, &["DCL CONST[0..4]\n"], &[]);
+    assert!(!text(&roomy.stderr).contains("packed"));
+}
+
+#[test]
 fn running_a_program() {
     let f = Folder::new();
     f.file("in.tgsi", PROGRAM);

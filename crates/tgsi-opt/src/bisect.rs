@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tgsi::Program;
 use tgsi_passes::cx::LastSite;
 
-use crate::options::Stage;
-use crate::pipeline::{last_rewrite, optimize_watched};
-use crate::{FallbackKind, LastRewrite, Level, Options, Outcome};
+use crate::explain::{NOWHERE, Origins};
+use crate::pipeline::optimize_watched;
+use crate::{FallbackKind, LastRewrite, Level, Options, Outcome, Stage};
 
 /// What [`bisect`] found.
 #[derive(Clone, Debug)]
@@ -226,4 +226,27 @@ fn without<'a>(options: &Options, names: impl IntoIterator<Item = &'a str>) -> O
     let mut options = options.clone();
     options.disable.extend(names.into_iter().map(str::to_owned));
     options
+}
+
+/// The rewrite that took the last unit of fuel. Its round began with a program that computes what the
+/// input does at `origins`, where they are known.
+pub(crate) fn last_rewrite(last: &LastSite, origins: Option<&Origins>) -> Option<LastRewrite> {
+    let site = last.get()?;
+    let inst = site.hint.and_then(|h| match origins {
+        Some(origins) => Some(origins.get(h.inst, h.lane)?.0),
+        None => (site.round == 1).then_some(h.inst),
+    });
+    Some(LastRewrite {
+        pass: site.pass,
+        rule: site.rule.map(rule_name),
+        round: site.round,
+        // What no instruction computes has a number beyond all of them.
+        instruction: inst.filter(|&i| i != NOWHERE),
+    })
+}
+
+/// The name of a rule.
+fn rule_name(rule: u16) -> &'static str {
+    let rules = &tgsi_passes::rules::rule_set().rules;
+    rules.get(usize::from(rule)).map_or("", |r| &r.name)
 }

@@ -9,8 +9,10 @@
 //! [`Options::now`], dumps leave through [`Observer`].
 
 mod bisect;
+mod constants;
 mod emit;
 mod explain;
+mod faults;
 mod lower;
 mod options;
 mod pipeline;
@@ -19,7 +21,8 @@ mod text;
 pub use bisect::{Bisection, Culprit, bisect};
 pub use emit::{emit_dot, emit_ir};
 pub use explain::{Applied, Explanation};
-pub use options::{Fault, Level, Options, PassInfo, PassSpec, Stage};
+pub use faults::{Fault, Stage};
+pub use options::{Level, Options, PassInfo, PassSpec};
 pub use pipeline::{NoGraph, egraph_dot, optimize, optimize_with, passes};
 pub use text::{TextOutcome, optimize_text, optimize_text_with};
 
@@ -27,6 +30,7 @@ use tgsi::Program;
 pub use tgsi_passes::cx::Rewriting;
 pub use tgsi_passes::rules::rule_set as rules;
 pub use tgsi_rules::{Contract, Profile};
+pub use tgsi_target::ConstantMove;
 use tgsi_target::Counts;
 
 /// Watches the passes of one optimisation.
@@ -79,6 +83,9 @@ pub struct Outcome {
     pub explanation: Vec<Explanation>,
     /// Why the result keeps control flow that the target does not take.
     pub kept: Option<String>,
+    /// Where the result finds each constant of buffer 0 that it reads, if they were packed: asked for by
+    /// [`Options::pack_constants`], or the only way to fit the target. Empty if all are where they were.
+    pub constants: Vec<ConstantMove>,
     /// Rewrites that were done, or would have been paid for with fuel, in all rounds.
     pub rewrites: u64,
     /// The one that took the last unit of fuel, where fuel ran out.

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use tgsi_passes::cx::Sabotage;
 use tgsi_rules::Profile;
 use tgsi_target::Target;
+
+use crate::Fault;
 
 /// How hard to try.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +36,7 @@ pub struct Options {
     pub verify_each: bool,
     /// Check each allocation of registers: does every operand find its word on every path?
     pub check_regalloc: bool,
-    /// Passes of the pipeline, rules and [`Stage`]s that are left out.
+    /// Passes of the pipeline, rules and [`crate::Stage`]s that are left out.
     pub disable: Vec<String>,
     /// What rewriting may do with floats.
     pub profile: Profile,
@@ -47,6 +48,9 @@ pub struct Options {
     /// Take what the first round makes, whatever it costs: what is looked for by leaving things out
     /// would vanish where the rest does not pay.
     pub any_cost: bool,
+    /// Pack the constants of the result, in [`crate::Outcome::constants`]: for callers that upload them
+    /// as told there.
+    pub pack_constants: bool,
     /// A fault made on purpose, for tests of what finds faults: see `docs/testing.md`.
     #[doc(hidden)]
     pub sabotage: Option<Fault>,
@@ -79,110 +83,10 @@ impl Default for Options {
             explain: false,
             expand: false,
             any_cost: false,
+            pack_constants: false,
             sabotage: None,
             now: || 0,
         }
-    }
-}
-
-/// A part of the pipeline behind the passes that can be left out by its name in [`Options::disable`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// Equality saturation.
-    Saturation,
-    /// Rounds behind the first, and the search of -O3.
-    Rounds,
-    /// Packs of one operation made one.
-    Merging,
-    /// Packs of different operations made one.
-    Mixing,
-    /// Further packings.
-    Packings,
-    /// Further orders of packs.
-    Orders,
-    /// Fetches allocated in parts.
-    PartFetches,
-    /// The exact search for fewer temporaries.
-    ExactSearch,
-    /// Restarts of the allocation.
-    Restarts,
-}
-
-impl Stage {
-    /// All of them, in the order in which they take part.
-    pub const ALL: [Stage; 9] = [
-        Stage::Merging,
-        Stage::Mixing,
-        Stage::Packings,
-        Stage::Orders,
-        Stage::PartFetches,
-        Stage::ExactSearch,
-        Stage::Restarts,
-        Stage::Rounds,
-        Stage::Saturation,
-    ];
-
-    /// Its name in [`Options::disable`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Saturation => "saturation",
-            Stage::Rounds => "more-rounds",
-            Stage::Merging => "merging",
-            Stage::Mixing => "mixing",
-            Stage::Packings => "more-packings",
-            Stage::Orders => "more-orders",
-            Stage::PartFetches => "part-fetches",
-            Stage::ExactSearch => "exact-search",
-            Stage::Restarts => "restarts",
-        }
-    }
-
-    /// What it is, in a few words.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Stage::Saturation => "equality saturation",
-            Stage::Rounds => "rounds behind the first",
-            Stage::Merging => "packs of one operation made one",
-            Stage::Mixing => "packs of different operations made one",
-            Stage::Packings => "further packings",
-            Stage::Orders => "further orders of packs",
-            Stage::PartFetches => "fetches allocated in parts",
-            Stage::ExactSearch => "the exact search for fewer temporaries",
-            Stage::Restarts => "restarts of the allocation of registers",
-        }
-    }
-
-    /// The stage of a name.
-    pub fn from_name(name: &str) -> Option<Stage> {
-        Stage::ALL.into_iter().find(|s| s.name() == name)
-    }
-}
-
-/// A fault made on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// In the passes.
-    Pass(Sabotage),
-    /// The result of a stage has a wrong sign in its last instruction with an operand.
-    Stage(Stage),
-}
-
-impl Fault {
-    /// The fault of a pass, a rule or a stage by its name; `panic` and `refuse` are for every rewrite.
-    pub fn from_name(name: &str) -> Option<Fault> {
-        let pass = match name {
-            "const-fold" => Sabotage::ConstFold,
-            "algebra" => Sabotage::Algebra,
-            "if-convert" => Sabotage::IfConvert,
-            "panic" => Sabotage::Panic,
-            "refuse" => Sabotage::Refuse,
-            _ => {
-                let stage = Stage::from_name(name).map(Fault::Stage);
-                let rule = || tgsi_passes::rules::rule_set().position(name);
-                return stage.or_else(|| Some(Fault::Pass(Sabotage::Rule(rule()? as u16))));
-            }
-        };
-        Some(Fault::Pass(pass))
     }
 }
 

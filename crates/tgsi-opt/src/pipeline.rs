@@ -17,7 +17,10 @@ use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
-use crate::explain::{NOWHERE, Origins, explanation};
+use crate::bisect::last_rewrite;
+use crate::constants::packed;
+use crate::explain::{Origins, explanation};
+use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use tgsi_rules::Contract;
 
@@ -56,10 +59,12 @@ pub fn optimize_with(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Outcome {
-    optimize_watched(program, options, observer, LastSite::default())
+    let outcome = optimize_watched(program, options, observer, LastSite::default());
+    packed(outcome, program, options)
 }
 
-/// As [`optimize_with`]; `last` holds where the last unit of fuel went even if a pass panics.
+/// As [`optimize_with`], but constants stay where they are; `last` holds where the last unit of fuel went
+/// even if a pass panics.
 pub(crate) fn optimize_watched(
     program: &Program,
     options: &Options,
@@ -125,6 +130,7 @@ pub(crate) fn optimize_watched(
     match best {
         Some(b) => Outcome {
             kept,
+            constants: Vec::new(),
             program: b.program,
             before,
             after: b.counts,
@@ -170,6 +176,7 @@ impl Outcome {
             rewriting: Rewriting::default(),
             explanation: Vec::new(),
             kept: None,
+            constants: Vec::new(),
             rewrites: 0,
             last_rewrite: None,
         }
@@ -272,41 +279,6 @@ pub fn passes() -> &'static [PassInfo] {
             .collect()
     });
     &ALL
-}
-
-/// The rewrite that took the last unit of fuel. Its round began with a program that computes what the
-/// input does at `origins`, where they are known.
-pub(crate) fn last_rewrite(last: &LastSite, origins: Option<&Origins>) -> Option<LastRewrite> {
-    let site = last.get()?;
-    let inst = site.hint.and_then(|h| match origins {
-        Some(origins) => Some(origins.get(h.inst, h.lane)?.0),
-        None => (site.round == 1).then_some(h.inst),
-    });
-    Some(LastRewrite {
-        pass: site.pass,
-        rule: site.rule.map(rule_name),
-        round: site.round,
-        // What no instruction computes has a number beyond all of them.
-        instruction: inst.filter(|&i| i != NOWHERE),
-    })
-}
-
-/// The name of a rule.
-fn rule_name(rule: u16) -> &'static str {
-    let rules = &tgsi_passes::rules::rule_set().rules;
-    rules.get(usize::from(rule)).map_or("", |r| &r.name)
-}
-
-/// Turns the sign of the first operand that is a value in the last instruction that has one.
-fn spoil(program: &mut Program) {
-    let values = |s: &&mut tgsi::Src| {
-        use tgsi::File::{Const, Imm, In, Temp};
-        matches!(s.reg.file, Temp | Const | Imm | In)
-    };
-    let mut sources = program.insts.iter_mut().rev().flat_map(|i| &mut i.srcs);
-    if let Some(src) = sources.find(values) {
-        src.neg = !src.neg;
-    }
 }
 
 /// A result that was cheaper than what there was.

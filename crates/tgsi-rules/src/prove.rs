@@ -47,6 +47,11 @@ impl fmt::Display for Mode {
     }
 }
 
+/// Computes an opcode that works on single channels, from the bits of its operands; the operands of
+/// a dot product are the channels of the first vector, then those of the second. `None` leaves an
+/// opcode to the table.
+pub type Evaluator = fn(Opcode, &[u64], Mode) -> Option<u64>;
+
 /// What is known of a rule that withstood all samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -137,6 +142,14 @@ const ACCURACY: Contract = Contract::CONTRACT
 /// # Errors
 /// A sample on which it does not hold, or that there are too few samples to tell.
 pub fn verify(rule: &Rule) -> Result<Verdict, CounterExample> {
+    verify_by(rule, None)
+}
+
+/// Checks a rule with opcodes computed by something else than the opcode table.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_by(rule: &Rule, by: Option<Evaluator>) -> Result<Verdict, CounterExample> {
     let mut samples = Samples::new(rule);
     let check = Check::new(rule, &samples);
     let mut tuple = Vec::new();
@@ -145,7 +158,7 @@ pub fn verify(rule: &Rule) -> Result<Verdict, CounterExample> {
     let mut needed = vec![false; check.reduced.len()];
     while samples.next(&mut tuple) {
         for mode in check.modes.iter().copied() {
-            let machine = Machine::new(&tuple, mode);
+            let machine = Machine::new(&tuple, mode, by);
             let left = machine.value(&rule.lhs, &mut None);
             let right = machine.value(&rule.rhs, &mut None);
             if agree(left, right, check.ty) {
@@ -401,6 +414,7 @@ impl<'a> Case<'a> {
             let machine = Machine {
                 vars: &near,
                 mode: self.machine.mode,
+                evaluator: self.machine.evaluator,
                 noise: Some(Cell::new(random.next())),
             };
             machine.value(&self.check.rule.lhs, &mut None)

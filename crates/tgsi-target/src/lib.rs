@@ -6,12 +6,14 @@
 //! * [`fit_report`]: every limit a program exceeds, as "needs N of M", and what the target does not
 //!   have; [`place`] says which instruction is to blame.
 //! * [`Taken`]: which operations a consumer has.
+//! * [`pack_constants`]: the constants a program reads in as few registers as possible, and where they went.
 //! * [`virgl_introduces`]: what an output contains that virglrenderer would drop
 //!   or mistranslate and that its input did not contain.
 //!
 //! *Invariant*: nothing here knows of an optimiser; everything is a pure function of syntax.
 
 mod certificate;
+mod constants;
 mod cost;
 mod count;
 mod fit;
@@ -26,6 +28,7 @@ mod tokens;
 mod virgl;
 
 pub use certificate::{Certificate, certificate};
+pub use constants::{ConstantMove, pack_constants};
 pub use cost::{Cost, MISSING};
 pub use count::{Class, Counts, class, count, count_result};
 pub use fit::{Excess, fit_report, needs};

@@ -87,6 +87,72 @@ names what 0 * x is (`ieee-zero`, `legacy-zero`). Conditions are facts known of 
 
 ";
 
+const PROOFS: &str = "
+## How they are proved
+
+Each rule is tried by all methods that suit it, see `crates/tgsi-prove`, and `passes/rules/proofs.lock` keeps what came of it. The kinds of hardware at the end are no refusals:
+[semantics.md](semantics.md) excludes them, but on such a machine the sides of so many rules are not the same for some words, denormals or zeros and NaNs that meet in a minimum.
+
+| method | rules | what it shows |
+|---|---|---|
+";
+
+/// The methods by their names in the lock, and kinds of hardware.
+const METHODS: [(&str, &str); 11] = [
+    (
+        "format",
+        "the sides agree on all words of a small float format, in every mode that the contract leaves open; integers, shifts and fields are scaled with it",
+    ),
+    (
+        "format in part",
+        "the same on some words, where there are too many variables for all; another method is behind such a rule",
+    ),
+    (
+        "definition",
+        "both sides are the same sums of products, whatever the words",
+    ),
+    (
+        "field",
+        "the sides agree on every value of the bit field that is all they read, in words of 32 bits",
+    ),
+    (
+        "reals",
+        "the sides are the same function of real numbers, at 20 seeded rational points",
+    ),
+    (
+        "plain",
+        "no infinity and no NaN comes up on one side only, among numbers that neither round nor overflow",
+    ),
+    (
+        "table",
+        "special and seeded words of 32 and 64 bits, by the opcode table",
+    ),
+    ("interpreter", "the same words, by the interpreter"),
+    (
+        "sampled",
+        "no method but samples speaks for it: `passes/rules/unproved.txt` says why",
+    ),
+    ("flushed denormals", "hardware that flushes denormals"),
+    (
+        "compared MIN and MAX",
+        "hardware whose minimum is `a < b ? a : b`, as in Direct3D 9",
+    ),
+];
+
+fn proofs() -> String {
+    let lock = fs::read_to_string(root().join("passes/rules/proofs.lock")).unwrap_or_default();
+    let entries = tgsi_prove::lock::parse(&lock);
+    let counts = crate::prove::counts(entries.values());
+    let mut text = PROOFS.to_owned();
+    for (name, what) in METHODS {
+        let n = counts.get(name).copied().unwrap_or(0);
+        let _ = writeln!(text, "| {name} | {n} | {what} |");
+    }
+    let proved = counts.get("proved").copied().unwrap_or(0);
+    let _ = writeln!(text, "\n{proved} of {} rules are proved.", entries.len());
+    text
+}
+
 /// The rules, a table a domain.
 fn rules() -> String {
     let set = &tgsi_passes::rules::rule_set().rules;
@@ -114,6 +180,7 @@ fn rules() -> String {
             count(&|r| of(r) && r.contract.is_exact()),
         );
     }
+    text += &proofs();
     for (domain, _) in tgsi_passes::rules::FILES {
         let _ = write!(
             text,

@@ -5,6 +5,7 @@
 mod bench;
 mod capture;
 mod docs;
+mod prove;
 
 use clap::{Parser, Subcommand};
 
@@ -23,6 +24,8 @@ enum Command {
     Capture(capture::Args),
     /// Write docs/passes.md and docs/rules.md
     Docs(docs::Args),
+    /// Prove the rewrite rules and write passes/rules/proofs.lock
+    Prove(prove::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -30,5 +33,6 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Prove(args) => prove::run(&args),
     }
 }

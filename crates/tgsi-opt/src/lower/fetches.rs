@@ -94,15 +94,24 @@ impl Lowering<'_> {
     }
 }
 
-/// The end of the run of fetches without addresses that begins at line `at`; `at` if there is none.
+/// The end of the run of fetches without addresses that begins at line `at`; `at` if there is none. A
+/// fetch that waits for one of the run begins the next: between them a node of the program ends.
 pub(super) fn run_end(lines: &Lines, p: &Packing, at: usize) -> usize {
-    let is_fetch = |line: &Line| match line {
-        Line::Pack(q, regs) => regs.is_empty() && p.fetch(*q) != Fetch::No,
-        _ => false,
-    };
-    let block_ends = |i: usize| i > at && lines.starts.contains(&(i as u32));
+    let mut written: SmallVec<[u32; 32]> = SmallVec::new();
     let mut end = at;
-    while end < lines.lines.len() && is_fetch(&lines.lines[end]) && !block_ends(end) {
+    while let Some(Line::Pack(q, regs)) = lines.lines.get(end) {
+        let block_ends = end > at && lines.starts.contains(&(end as u32));
+        if !regs.is_empty() || p.fetch(*q) == Fetch::No || block_ends {
+            break;
+        }
+        let node = &p.lir.nodes[p.packs[*q as usize].nodes[0] as usize];
+        let mut waits = false;
+        p.lir
+            .reads(node, &mut |e| waits |= written.contains(&p.webs.find(e)));
+        if waits {
+            break;
+        }
+        written.extend(node.dsts().map(|e| p.webs.find(e)));
         end += 1;
     }
     end

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use tgsi::eval::{abs_f, apply_sat, neg_f};
 use tgsi::{Eval, Opcode, Ty};
 
-use super::Mode;
 use super::sample::Random;
+use super::{Evaluator, Mode};
 use crate::{Op, Term};
 
 /// A word or, for 64-bit operations, a pair of them.
@@ -85,15 +85,18 @@ pub(super) struct Trace {
 pub(super) struct Machine<'a> {
     pub(super) vars: &'a [Value],
     pub(super) mode: Mode,
+    /// What computes opcodes in place of the table.
+    pub(super) evaluator: Option<Evaluator>,
     /// Where results that are rounded are put a little off at random: the state of the generator.
     pub(super) noise: Option<Cell<u64>>,
 }
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(vars: &'a [Value], mode: Mode) -> Machine<'a> {
+    pub(super) fn new(vars: &'a [Value], mode: Mode, evaluator: Option<Evaluator>) -> Machine<'a> {
         Machine {
             vars,
             mode,
+            evaluator,
             noise: None,
         }
     }
@@ -114,7 +117,7 @@ impl Machine<'_> {
             *slot = self.value(term, trace);
         }
         let args = &room[..terms.len().min(room.len())];
-        let mut result = apply(op, args, self.mode);
+        let mut result = apply(op, args, self.mode, self.evaluator);
         if let Some(state) = &self.noise
             && rounds(op)
         {
@@ -163,7 +166,7 @@ fn result_type(op: Op) -> Ty {
     if ty == Ty::Any { Ty::U } else { ty }
 }
 
-fn apply(op: Op, args: &[Value], mode: Mode) -> Value {
+fn apply(op: Op, args: &[Value], mode: Mode, by: Option<Evaluator>) -> Value {
     let first = args.first().copied().unwrap_or_default();
     let low = first.bits as u32;
     let moved = |w: u32| Value {
@@ -183,7 +186,11 @@ fn apply(op: Op, args: &[Value], mode: Mode) -> Value {
                 unknown: chosen.unknown || test.unknown || test.free && code == Opcode::Ucmp,
                 ..chosen
             },
-            None => arithmetic(op, args, compute(code, args, mode)),
+            None => {
+                let bits = by.and_then(|f| f(code, &operands(code, args), mode));
+                let bits = bits.unwrap_or_else(|| compute(code, args, mode));
+                arithmetic(op, args, bits)
+            }
         },
     }
 }
@@ -219,6 +226,19 @@ fn arithmetic(op: Op, args: &[Value], bits: u64) -> Value {
         free: matches!(ty, Ty::F | Ty::D) && value.is_nan(ty),
         ..value
     }
+}
+
+/// The bits that an operation reads of its operands.
+fn operands(code: Opcode, args: &[Value]) -> Vec<u64> {
+    let size = |i: usize| {
+        if operand_type(Op::Alu(code), i).is_wide() {
+            u64::MAX
+        } else {
+            0xffff_ffff
+        }
+    };
+    let bits = |(i, a): (usize, &Value)| a.bits & size(i);
+    args.iter().enumerate().map(bits).collect()
 }
 
 fn compute(code: Opcode, args: &[Value], mode: Mode) -> u64 {
