@@ -493,11 +493,10 @@ impl<'a, 'o> Run<'a, 'o> {
         let negates = f.values.iter().any(|(_, d)| d.op == tgsi_ir::VOp::INeg);
         // Identities sometimes part lanes that the source computed by one instruction.
         let plain = self.looks_at_source().then(|| f.clone());
+        let source = (!self.taken.everything()).then(|| f.clone());
         f = self.clean(f)?;
-        // What cannot be made legal as a whole is still better optimised than not.
-        let whole = (!self.taken.everything()).then(|| f.clone());
         let (f, forced) = self.legal(f);
-        let whole = whole.filter(|_| !not_taken(&f, &self.taken).is_empty());
+        let source = source.filter(|_| !not_taken(&f, &self.taken).is_empty());
         let mut best: Option<Candidate> = None;
         let mut failed = None;
         let mut variants = self.variants(f);
@@ -523,7 +522,9 @@ impl<'a, 'o> Run<'a, 'o> {
                 Err(e) => failed = Some(e),
             }
         }
-        if let Some(f) = whole {
+        // What cannot be made legal as a whole is still better optimised than not.
+        if let Some(f) = source {
+            let f = self.cleaned(f, Arc::clone(&self.taken))?;
             let bound = best.as_ref().map_or(bar, |b| b.cost.min(bar));
             best = self.emitted(&f, program, negates, bound)?.or(best);
         }
@@ -801,11 +802,19 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 
     fn clean(&mut self, f: Function) -> Result<Function, Fallback> {
-        let mut cx = self.cx();
         // What is going to be written otherwise may pass through anything.
-        if !self.taken.everything() && !not_taken(&f, &self.taken).is_empty() {
-            cx.taken = Arc::default();
-        }
+        let free = !self.taken.everything() && !not_taken(&f, &self.taken).is_empty();
+        let taken = if free {
+            Arc::default()
+        } else {
+            Arc::clone(&self.taken)
+        };
+        self.cleaned(f, taken)
+    }
+
+    /// The function after the passes, which make nothing but what is `taken`.
+    fn cleaned(&mut self, f: Function, taken: Arc<Taken>) -> Result<Function, Fallback> {
+        let cx = PassCx { taken, ..self.cx() };
         let names: Vec<String> = match &self.options.passes {
             Some(list) => list.iter().map(|p| p.name.clone()).collect(),
             None => vec!["clean".to_owned()],

@@ -62,6 +62,20 @@ fn is_comparison(op: Opcode) -> bool {
     )
 }
 
+/// [`never_negative`], also of a saturation that is written out.
+fn never_below_zero(f: &Function, v: Value) -> bool {
+    let d = &f.values[v];
+    let operand = |k: usize| {
+        let v = d.args[k];
+        never_negative(f, v) || f.values[v].op == VOp::Alu(Opcode::Max) && never_below_zero(f, v)
+    };
+    match d.op {
+        VOp::Alu(Opcode::Max) => f.as_imm(d.args[0]) == Some(0),
+        VOp::Alu(Opcode::Min) => operand(0) && operand(1),
+        _ => never_negative(f, v),
+    }
+}
+
 impl Expand<'_> {
     /// What stands for an integer operation whose result is read as a word: a selection of words, or
     /// a float. Nothing where only what reads it can tell what it is.
@@ -371,7 +385,8 @@ impl Expand<'_> {
     /// it is computed from is taken to be within that.
     pub(super) fn index(&mut self, v: Value) -> Option<Number> {
         let d = &self.f.values[v];
-        if matches!(d.op, VOp::Alu(Opcode::F2i | Opcode::F2u)) && never_negative(&self.f, d.args[0])
+        if matches!(d.op, VOp::Alu(Opcode::F2i | Opcode::F2u))
+            && never_below_zero(&self.f, d.args[0])
         {
             // A load of an address register rounds down itself.
             return Some(Number {
@@ -441,7 +456,7 @@ impl Expand<'_> {
             F2i | F2u => {
                 // Zero from a negative fraction is -0.0 here.
                 self.contract = self.contract.and(Contract::NSZ);
-                let whole = never_negative(&self.f, d.args[0]);
+                let whole = never_below_zero(&self.f, d.args[0]);
                 let value = self.op(if whole { Flr } else { Trunc }, &[d.args[0]]);
                 let (low, high) = match op {
                     _ if self.address => (0, INDEX),
