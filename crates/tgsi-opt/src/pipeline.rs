@@ -572,7 +572,10 @@ impl<'a, 'o> Run<'a, 'o> {
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             let limit = options.level_limit;
-            let least = limit.map(|most| p.levels(most).highest);
+            // Levels of the orders at hand, and up to which one their fetches are spread.
+            let mut levels = limit.map(|most| p.levels(most)).unwrap_or_default();
+            let mut up_to = levels.highest;
+            let least = limit.map(|_| up_to);
             let plain = self.strategies().iter().map(|&s| Order::Plain(s));
             let by_levels = limit.zip(least).into_iter().flat_map(|(limit, least)| {
                 let most = limit.max(least).min(least + MOST_NODES);
@@ -595,11 +598,10 @@ impl<'a, 'o> Run<'a, 'o> {
                 let order = self.timed("schedule", |_| match strategy {
                     Order::Plain(strategy) => scheduler.schedule(strategy),
                     Order::Levels(slack, most) => {
-                        let levels = if Some(most) == least {
-                            p.levels(most)
-                        } else {
-                            p.spread_levels(most, &scheduler.schedule(Strategy::Late))
-                        };
+                        if most != up_to {
+                            levels = p.spread_levels(most, &scheduler.schedule(Strategy::Late));
+                            up_to = most;
+                        }
                         scheduler.by_levels(&p, &levels, slack)
                     }
                 });

@@ -216,9 +216,14 @@ impl Packing {
     /// Begins to keep track of levels, if there is a limit and it can matter.
     pub(super) fn watch_levels(&mut self, most: Option<u32>) {
         self.level_limit = most.filter(|_| self.fetches.contains(&Fetch::Tex));
-        if let Some(most) = self.level_limit {
-            self.part_levels(most);
+        let Some(most) = self.level_limit else { return };
+        self.behind = vec![SmallVec::new(); self.lir.nodes.len()];
+        for (n, preds) in self.preds.iter().enumerate() {
+            for &d in preds {
+                self.behind[d as usize].push(n as NodeId);
+            }
         }
+        self.part_levels(most);
         self.relevel();
     }
 
@@ -226,12 +231,6 @@ impl Packing {
     pub(super) fn relevel(&mut self) {
         if let Some(most) = self.level_limit {
             self.level = self.levels(most);
-            self.behind = vec![SmallVec::new(); self.lir.nodes.len()];
-            for n in 0..self.preds.len() {
-                for &d in &self.preds[n] {
-                    self.behind[d as usize].push(n as NodeId);
-                }
-            }
         }
     }
 
