@@ -152,7 +152,7 @@ pub(crate) struct EngineArgs {
     /// The consumer of the result: one that --list-targets names, or a file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "generic")]
     pub(crate) target: String,
-    /// Use nothing that the target's driver expands: the result is what the hardware runs
+    /// Use nothing that the target's driver expands or copies: the result is what the hardware runs
     #[arg(long)]
     pub(crate) expand: bool,
     /// Set a limit of the target: temps=16, MaxTexIndirections=4 (may be repeated)

@@ -16,6 +16,7 @@ mod faults;
 mod lower;
 mod options;
 mod pipeline;
+mod shapes;
 mod text;
 mod verified;
 

@@ -46,8 +46,8 @@ pub struct Options {
     pub profile: Profile,
     /// Tell which rules changed what each instruction computed, in [`crate::Outcome::explanation`].
     pub explain: bool,
-    /// Use nothing that the target's consumer expands itself, so that the result is what the hardware
-    /// runs.
+    /// Use nothing that the target's consumer expands or copies itself, so that the result is what the
+    /// hardware runs.
     pub expand: bool,
     /// Take what the first round makes, whatever it costs: what is looked for by leaving things out
     /// would vanish where the rest does not pay.
@@ -63,9 +63,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the result is for: the target, without what its consumer expands if that may not be used.
+    /// What the result is for: the target, without what its consumer does if that may not be used.
     pub fn consumer(&self) -> Cow<'_, Target> {
-        if self.expand && !self.target.opcodes.expanded.is_empty() {
+        if self.expand {
             Cow::Owned(self.target.clone().without_expansions())
         } else {
             Cow::Borrowed(&self.target)

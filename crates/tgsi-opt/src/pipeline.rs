@@ -22,6 +22,7 @@ use crate::constants::packed;
 use crate::explain::{Origins, explanation};
 use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
+use crate::shapes::shaped;
 use crate::verified::verified;
 use tgsi_rules::Contract;
 
@@ -687,6 +688,11 @@ impl<'a, 'o> Run<'a, 'o> {
         if self.options.check_regalloc {
             low.check(&program)?;
         }
+        if self.options.target.bare
+            && let Some(other) = shaped(&program, &self.options.target)
+        {
+            program = other;
+        }
         let counts = count_result(&program, self.input);
         let cost = Cost::of(&program, &counts, &self.options.target);
         if cost >= bound || !self.acceptable(&program) {
@@ -900,6 +906,8 @@ impl<'a, 'o> Run<'a, 'o> {
             seed: 0,
             reach: if merges { u32::MAX } else { 0 },
             virgl: self.options.target.virgl,
+            plain_coordinates: self.options.target.bare
+                && self.options.target.operands.plain_coordinates,
             addresses: address_registers(program),
             indexed_reads: u32::MAX,
             mix: (self.level >= Level::O2 && !self.skips(Stage::Mixing)).then_some(zero_wins),

@@ -88,6 +88,7 @@ pub fn instructions(f: &Function) -> u32 {
         virgl: false,
         mix: None,
         level_limit: None,
+        plain_coordinates: false,
         addresses: 4,
         indexed_reads: u32::MAX,
     };

@@ -82,6 +82,9 @@ pub struct PackOptions<'a> {
     pub reach: u32,
     /// No immediate may be a texture coordinate, no integer lane an output: virglrenderer.
     pub virgl: bool,
+    /// Texture coordinates stand in the first channels of a register where that costs nothing: the
+    /// target reads them without a swizzle only.
+    pub plain_coordinates: bool,
     /// Address registers that one instruction may use.
     pub addresses: u8,
     /// An indexed register that more operands of a block read is copied to a temporary once.

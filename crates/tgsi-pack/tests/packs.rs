@@ -45,6 +45,7 @@ fn packed(text: &str, setting: Setting) -> (Function, Packing) {
         seed: 0,
         reach: u32::MAX,
         virgl: setting.virgl,
+        plain_coordinates: false,
         addresses: 1,
         indexed_reads: u32::MAX,
         mix: Some(setting.zero_wins),

@@ -137,10 +137,11 @@ impl Taken {
 }
 
 impl Target {
-    /// The target with nothing taken that its consumer expands: what remains is what the hardware
-    /// runs.
+    /// The target with nothing taken that its consumer expands or copies: what remains is what the
+    /// hardware runs.
     #[must_use]
     pub fn without_expansions(mut self) -> Target {
+        self.bare = true;
         let expanded = std::mem::take(&mut self.opcodes.expanded);
         if self.opcodes.native.is_none() && !expanded.is_empty() {
             let all = OPCODES.iter().map(|info| info.op);
@@ -156,8 +157,12 @@ impl Target {
     /// of the program.
     pub fn not_taken(&self, program: &Program) -> Vec<String> {
         let found = missing(self, program);
-        let operations =
-            |m: &&Missing| !matches!(m, Missing::Stage(_) | Missing::AddressChannel(_));
+        let operations = |m: &&Missing| {
+            !matches!(
+                m,
+                Missing::Stage(_) | Missing::AddressChannel(_) | Missing::Shape(..)
+            )
+        };
         found
             .iter()
             .filter(operations)

@@ -22,6 +22,7 @@ mod legal;
 mod missing;
 mod place;
 mod registers;
+mod shapes;
 mod slots;
 mod target;
 mod tokens;
@@ -36,6 +37,7 @@ pub use indirections::{IndirectionModel, indirections};
 pub use legal::Taken;
 pub use missing::{FlowKind, Missing};
 pub use place::{Place, instruction_text, place};
+pub use shapes::{Immediates, ShapeFault, ShapeRule, shape_faults};
 pub use slots::Slots;
 pub use target::{
     Arithmetic, Constants, Flow, LIMITS, LimitName, Limits, Opcodes, Operands, Target, TargetError,

@@ -3,6 +3,7 @@
 use tgsi::{Inst, Opcode, Program, Stage, Ty};
 
 use crate::count::{Class, class};
+use crate::shapes::{ShapeRule, shape_faults};
 use crate::target::{Flow, Target};
 
 /// Something that a target does not have, and the first instruction that uses it.
@@ -18,6 +19,8 @@ pub enum Missing {
     Modifier(&'static str, usize),
     /// Another channel of an address register than x.
     AddressChannel(usize),
+    /// Operands as they stand, on hardware that no one copies them for.
+    Shape(ShapeRule, usize),
     /// The stage.
     Stage(Stage),
 }
@@ -89,7 +92,8 @@ impl Missing {
             | Missing::Flow(_, _, at)
             | Missing::Integers(_, at)
             | Missing::Modifier(_, at)
-            | Missing::AddressChannel(at) => Some(at),
+            | Missing::AddressChannel(at)
+            | Missing::Shape(_, at) => Some(at),
             Missing::Stage(_) => None,
         }
     }
@@ -102,6 +106,7 @@ impl Missing {
             Missing::Integers(..) => "integers",
             Missing::Modifier(name, _) => name,
             Missing::AddressChannel(_) => "address-channel",
+            Missing::Shape(rule, _) => rule.name(),
             Missing::Stage(_) => "stage",
         }
     }
@@ -131,6 +136,7 @@ impl std::fmt::Display for Missing {
             Missing::AddressChannel(_) => {
                 f.write_str("indexes by another channel of an address register than x")
             }
+            Missing::Shape(rule, _) => f.write_str(rule.sentence()),
             Missing::Stage(stage) => {
                 write!(
                     f,
@@ -152,7 +158,8 @@ pub(crate) fn missing(target: &Target, program: &Program) -> Vec<Missing> {
         && target.arithmetic.integers
         && target.flow == Flow::default()
         && !target.operands.address_x_only
-        && !(target.operands.no_abs || target.operands.no_negate || target.operands.no_saturate);
+        && !(target.operands.no_abs || target.operands.no_negate || target.operands.no_saturate)
+        && !(target.bare && target.operands.shaped());
     if everything {
         return found;
     }
@@ -162,6 +169,14 @@ pub(crate) fn missing(target: &Target, program: &Program) -> Vec<Missing> {
         let channel = channel.then_some(Missing::AddressChannel(at));
         let modifiers = modifiers(target, inst, at);
         for new in lacks.into_iter().chain(channel).chain(modifiers) {
+            if !found.iter().any(|m| m.is_like(&new)) {
+                found.push(new);
+            }
+        }
+    }
+    if target.bare {
+        for fault in shape_faults(target, program) {
+            let new = Missing::Shape(fault.rule, fault.inst);
             if !found.iter().any(|m| m.is_like(&new)) {
                 found.push(new);
             }

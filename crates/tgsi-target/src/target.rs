@@ -118,7 +118,8 @@ pub struct Operands {
     pub no_negate: bool,
     /// Whether `_SAT` is taken.
     pub no_saturate: bool,
-    /// Swizzles of the first three channels that cost nothing, as letters of `xyzw01h`; empty: all.
+    /// Swizzles that cost nothing, as letters of `xyzw01h`; empty: all. Three letters say nothing of the
+    /// last channel, which then takes any.
     pub swizzles: Vec<String>,
     /// Distinct input registers of one instruction.
     pub inputs: Option<u32>,
@@ -232,6 +233,9 @@ pub struct Target {
     pub whole_outputs: bool,
     /// Dialect in which results are printed, if not as the input was.
     pub dialect: Option<String>,
+    /// Nothing stands between a program and the hardware: operands that it does not read in place are
+    /// copied by no one, and are a reason not to fit.
+    pub bare: bool,
     /// Whether the consumer is virglrenderer, whose rules [`crate::virgl_introduces`] checks.
     pub virgl: bool,
 }
@@ -287,6 +291,8 @@ struct File {
     #[serde(default)]
     whole_outputs: bool,
     dialect: Option<String>,
+    #[serde(default)]
+    bare: bool,
     #[serde(default)]
     virgl: bool,
 }
@@ -393,6 +399,7 @@ impl Target {
             pairs: file.pairs,
             whole_outputs: file.whole_outputs,
             dialect: file.dialect,
+            bare: file.bare,
             virgl: file.virgl,
         })
     }

@@ -702,6 +702,7 @@ mod tests {
                     seed: 0,
                     reach: u32::MAX,
                     virgl: false,
+                    plain_coordinates: false,
                     mix: Some(function.zero_wins),
                     addresses: super::super::address_registers(&input),
                     indexed_reads: u32::MAX,

@@ -554,6 +554,35 @@ impl Packing {
             if !fits {
                 self.gather(n, k, pair);
             }
+            let coordinate = |m: &tgsi_ir::Multi| k == 0 && m.inst.op.info().shape == Shape::Tex;
+            if options.plain_coordinates && multi.is_some_and(coordinate) {
+                self.straighten(n, k);
+            }
+        }
+    }
+
+    /// Pins the words of a source to the channels in which they are read, if nothing forbids it.
+    fn straighten(&mut self, n: NodeId, k: usize) {
+        let words: SmallVec<[Opnd; 8]> = self.source(n, k).iter().copied().collect();
+        let mut pinned: SmallVec<[u32; 4]> = SmallVec::new();
+        let mut ok = true;
+        for o in &words {
+            let Ref::Ent(e) = o.r else { continue };
+            let web = self.webs.find(e);
+            match self.webs.pin[web as usize] {
+                None => {
+                    self.webs.pin[web as usize] = Some(o.pos & 3);
+                    pinned.push(web);
+                }
+                Some(c) => ok &= c == o.pos & 3,
+            }
+            let class = self.classes[self.class(e) as usize];
+            ok = ok && self.feasible(class.webs());
+        }
+        if !ok {
+            for web in pinned {
+                self.webs.pin[web as usize] = None;
+            }
         }
     }
 
