@@ -24,11 +24,13 @@ pub enum Stage {
     ExactSearch,
     /// Restarts of the allocation.
     Restarts,
+    /// Registers shared by arrays.
+    Arrays,
 }
 
 impl Stage {
     /// All of them, in the order in which they take part.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Merging,
         Stage::Mixing,
         Stage::Packings,
@@ -38,6 +40,7 @@ impl Stage {
         Stage::Restarts,
         Stage::Rounds,
         Stage::Saturation,
+        Stage::Arrays,
     ];
 
     /// Its name in [`crate::Options::disable`].
@@ -52,6 +55,7 @@ impl Stage {
             Stage::PartFetches => "part-fetches",
             Stage::ExactSearch => "exact-search",
             Stage::Restarts => "restarts",
+            Stage::Arrays => "array-sharing",
         }
     }
 
@@ -67,6 +71,7 @@ impl Stage {
             Stage::PartFetches => "fetches allocated in parts",
             Stage::ExactSearch => "the exact search for fewer temporaries",
             Stage::Restarts => "restarts of the allocation of registers",
+            Stage::Arrays => "registers shared by arrays",
         }
     }
 

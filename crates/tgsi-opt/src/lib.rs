@@ -8,6 +8,7 @@
 //! *Invariant*: no function here reads a clock, a file or the environment. Times come through
 //! [`Options::now`], dumps leave through [`Observer`].
 
+mod arrays;
 mod bisect;
 mod constants;
 mod emit;

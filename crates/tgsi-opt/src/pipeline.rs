@@ -17,6 +17,11 @@ use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
 
+mod dot;
+
+pub use dot::{NoGraph, egraph_dot};
+
+use crate::arrays::arrays_joined;
 use crate::bisect::last_rewrite;
 use crate::constants::packed;
 use crate::explain::{Origins, explanation};
@@ -111,53 +116,58 @@ pub(crate) fn optimize_watched(
         Ok(_) => {}
         Err(reason) => fallback = Some(reason),
     }
-    let State {
-        best, rewriting, ..
-    } = state;
+    // Where one allocation is wrong, no other is trusted.
+    let best = state.best.filter(|_| run.wrong.is_none());
+    fallback = run.wrong.take().or(fallback);
+    let result = best.as_ref().map_or(program, |b| &b.program);
+    let joined = run.arrays_joined(result, &state.cost);
+    let joined = joined.filter(|_| fallback.is_none());
+    let kept = run.reason.take();
+    let kept = kept.filter(|_| !options.target.not_taken(result).is_empty());
+    let rewriting = state.rewriting;
     let rounds = run.round;
-    let reason = run.reason.take();
     let (rewrites, last_rewrite) = (run.rewrites, run.last_rewrite);
     let pass_times = run.times;
-    // Where one allocation is wrong, no other is trusted.
-    let wrong = run.wrong.is_some();
-    let best = best.filter(|_| !wrong);
-    let fallback = run.wrong.or(fallback);
     let explanation = if options.explain {
         explanation(program, &rewriting.steps)
     } else {
         Vec::new()
     };
-    let result = best.as_ref().map_or(program, |b| &b.program);
-    let kept = reason.filter(|_| !options.target.not_taken(result).is_empty());
-    match best {
+    let mut outcome = match best {
         Some(b) => Outcome {
-            kept,
-            constants: Vec::new(),
             program: b.program,
-            before,
             after: b.counts,
             unchanged: false,
-            fallback,
-            rounds,
             temps_bound: Some(b.temps_bound),
             temps_channel_bound: Some(b.temps_channel_bound),
             instructions_bound: Some(b.instructions_bound),
-            pass_times,
             rewriting,
-            explanation,
-            rewrites,
-            last_rewrite,
-        },
-        None => Outcome {
-            kept,
-            fallback,
-            rounds,
-            pass_times,
-            explanation,
-            rewrites,
-            last_rewrite,
             ..Outcome::input(program, before)
         },
+        None => Outcome::input(program, before),
+    };
+    if let Some((program, counts)) = joined {
+        // Arrays count whole in the bounds.
+        let saved = outcome.after.temps.saturating_sub(counts.temps);
+        let less = |bound: Option<u32>| bound.map(|b| b.saturating_sub(saved));
+        outcome = Outcome {
+            program,
+            after: counts,
+            unchanged: false,
+            temps_bound: less(outcome.temps_bound),
+            temps_channel_bound: less(outcome.temps_channel_bound),
+            ..outcome
+        };
+    }
+    Outcome {
+        kept,
+        fallback,
+        rounds,
+        pass_times,
+        explanation,
+        rewrites,
+        last_rewrite,
+        ..outcome
     }
 }
 
@@ -183,70 +193,6 @@ impl Outcome {
             last_rewrite: None,
         }
     }
-}
-
-/// Why [`egraph_dot`] has nothing to show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoGraph {
-    /// The program is not lifted, or a pass failed: the reason.
-    Input(String),
-    /// More values than fit a picture.
-    TooLarge {
-        /// How many there are.
-        values: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// The options leave no room for rules.
-    Disabled,
-    /// No rule changes anything.
-    Plain,
-}
-
-impl std::fmt::Display for NoGraph {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoGraph::Input(why) => write!(f, "no graph is made: {why}"),
-            NoGraph::TooLarge { values, most } => write!(
-                f,
-                "the graph of {values} values is too large to look at; {most} are the most"
-            ),
-            NoGraph::Disabled => f.write_str("no graph is made under these options"),
-            NoGraph::Plain => f.write_str("no graph is made: no rule applies"),
-        }
-    }
-}
-
-impl std::error::Error for NoGraph {}
-
-/// Most values of a function that [`egraph_dot`] shows.
-const MOST_SHOWN: usize = 400;
-
-/// The graph of equal values that the first round makes, in the language of Graphviz: a cluster a
-/// class, the rules that gave an alternative below it, in bold what is computed.
-///
-/// # Errors
-/// Why there is no graph.
-pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGraph> {
-    let mut run = Run::new(program, options, None);
-    if options.level == Level::O0 || !run.rewrites() {
-        return Err(NoGraph::Disabled);
-    }
-    let f = lift(program).map_err(|e| NoGraph::Input(e.to_string()))?;
-    let f = run.clean(f).map_err(|e| NoGraph::Input(e.reason))?;
-    let f = run.legal(f).0;
-    if f.values.len() > MOST_SHOWN {
-        return Err(NoGraph::TooLarge {
-            values: f.values.len(),
-            most: MOST_SHOWN,
-        });
-    }
-    let effort = match options.level {
-        Level::O3 => egraph::WIDE,
-        Level::O2 => egraph::PLAIN,
-        Level::O0 | Level::O1 => egraph::QUICK,
-    };
-    egraph::dot(&f, &run.cx(), effort).ok_or(NoGraph::Plain)
 }
 
 /// Outputs of which virglrenderer's hosts want all channels in one write: clip distances, and
@@ -712,6 +658,14 @@ impl<'a, 'o> Run<'a, 'o> {
                 Origins::default()
             },
         }))
+    }
+
+    /// A result whose arrays share registers, with its counts, if that costs less than `bound`.
+    fn arrays_joined(&self, result: &Program, bound: &Cost) -> Option<(Program, Counts)> {
+        let program = arrays_joined(result).filter(|_| !self.skips(Stage::Arrays))?;
+        let counts = count_result(&program, self.input);
+        let cost = Cost::of(&program, &counts, &self.options.target);
+        (cost < *bound && self.acceptable(&program)).then_some((program, counts))
     }
 
     /// Whether the target takes the result wherever it took the input.
