@@ -64,6 +64,8 @@ pub struct Rules {
     views: Cache<View>,
     /// The same rules as egg wants them.
     rewrites: Cache<Rewrites>,
+    /// And as proofs want them: without and with any NaN.
+    proofs: [Cache<Rewrites>; 2],
 }
 
 /// Rules as egg wants them.
@@ -198,6 +200,7 @@ impl Rules {
             by_root: vec![Vec::new(); KILL + 1 + tgsi::opcode::OPCODES.len()],
             views: Mutex::default(),
             rewrites: Mutex::default(),
+            proofs: Default::default(),
         };
         for (i, rule) in set.rules.iter().enumerate() {
             let mut c = Compiled {
@@ -290,6 +293,16 @@ impl Rules {
         make: impl FnOnce() -> Rewrites,
     ) -> Arc<Rewrites> {
         cached(&self.rewrites, liberties, make)
+    }
+
+    /// As [`Rules::rewrites`], for proofs.
+    pub(crate) fn proofs(
+        &self,
+        liberties: &Liberties,
+        any_nan: bool,
+        make: impl FnOnce() -> Rewrites,
+    ) -> Arc<Rewrites> {
+        cached(&self.proofs[usize::from(any_nan)], liberties, make)
     }
 
     /// Whether a program with these liberties may use a rule.

@@ -38,7 +38,8 @@ pub struct Options {
     pub check_regalloc: bool,
     /// Search as at `O3` for a result that fits where that of `O2` nearly does.
     pub search_to_fit: bool,
-    /// Run input and result in the interpreter on so many cases, and return the input if they differ.
+    /// Prove what can be proved of the result ([`crate::Outcome::verification`]), run it beside the input in
+    /// the interpreter on so many cases, and return the input if they differ.
     pub verify: Option<u32>,
     /// Passes of the pipeline, rules and [`crate::Stage`]s that are left out.
     pub disable: Vec<String>,

@@ -146,6 +146,7 @@ pub(crate) fn optimize_watched(
             explanation,
             rewrites,
             last_rewrite,
+            verification: None,
         },
         None => Outcome {
             kept,
@@ -180,6 +181,7 @@ impl Outcome {
             constants: Vec::new(),
             rewrites: 0,
             last_rewrite: None,
+            verification: None,
         }
     }
 }
