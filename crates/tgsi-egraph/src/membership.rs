@@ -75,8 +75,8 @@ pub fn membership(
         Some("more values than are looked at")
     } else if source.first_era != result.first_era || source.zero_wins != result.zero_wins {
         Some("other definitions of opcodes")
-    } else if !same_arrays(source, result) || source.out_memory != result.out_memory {
-        Some("other arrays")
+    } else if source.out_memory != result.out_memory {
+        Some("outputs that are memory in one of the two")
     } else {
         None
     };
@@ -87,11 +87,13 @@ pub fn membership(
             open: Some(why.to_owned()),
         };
     }
-    let mut templates = Templates::default();
+    let own_arrays = !same_arrays(source, result);
+    let mut effects_of = Templates::new(own_arrays);
     let mut same = |effects: [Value; 2]| {
         let [a, b] = [0, 1].map(|side: usize| {
             let f = functions[side];
-            f.as_multi(effects[side]).map(|m| templates.of(f, m, None))
+            let m = f.as_multi(effects[side])?;
+            Some(effects_of.of(side as u8, f, m, None))
         });
         a == b
     };
@@ -101,7 +103,7 @@ pub fn membership(
         sensitive,
         theory,
         structure: &structure,
-        templates: Templates::default(),
+        templates: Templates::new(own_arrays),
     };
     let mut held = proof.guess();
     for _ in 0..GUESSES {

@@ -25,8 +25,6 @@ enum Symbol {
     Proj(u8),
     /// An effect by ordinal.
     Effect(u32),
-    /// Selection by a branch on bits or on a float.
-    Gamma(bool),
     Entry,
     Arm(bool, bool),
     Inside(u32),
@@ -42,14 +40,23 @@ pub(super) type Children = SmallVec<[u32; 4]>;
 /// Instructions without their operands, numbered.
 #[derive(Default)]
 pub(super) struct Templates {
+    /// Whether arrays of TEMP do not stand one for one: then each side's are its own.
+    own_arrays: bool,
     all: Vec<(Inst, SmallVec<[Slot; 6]>)>,
     by_key: FxHashMap<(Opcode, Option<Register>, SmallVec<[Slot; 6]>), Vec<u32>>,
 }
 
 impl Templates {
+    pub(super) fn new(own_arrays: bool) -> Templates {
+        Templates {
+            own_arrays,
+            ..Templates::default()
+        }
+    }
+
     /// The number of an instruction's template. Address registers, and the masks of results that no one
     /// sees, do not tell instructions apart.
-    pub(super) fn of(&mut self, f: &Function, m: &Multi, lane: Option<u8>) -> u32 {
+    pub(super) fn of(&mut self, side: u8, f: &Function, m: &Multi, lane: Option<u8>) -> u32 {
         let mut inst = m.inst.clone();
         // The bounds of a buffer load are tested with its whole mask.
         let masked = inst.op == Opcode::Load && m.kind != MultiKind::Load;
@@ -57,10 +64,10 @@ impl Templates {
             if d.reg.file == File::Null && !masked {
                 d.mask = 0xf;
             }
-            plain(f, &mut d.reg);
+            self.plain(side, f, &mut d.reg);
         }
         for s in &mut inst.srcs {
-            plain(f, &mut s.reg);
+            self.plain(side, f, &mut s.reg);
         }
         let slots = match lane {
             None => m.slots.clone(),
@@ -78,6 +85,35 @@ impl Templates {
         found.push(n);
         self.all.push((inst, slots));
         n
+    }
+
+    /// Takes out of a register what is the allocator's business: address registers, and where an array of
+    /// TEMP begins.
+    fn plain(&self, side: u8, f: &Function, reg: &mut Register) {
+        let any = AddrReg {
+            file: File::Addr,
+            index: 0,
+            comp: 0,
+        };
+        if let Some(a) = &mut reg.index.addr {
+            *a = any;
+        }
+        if let Some(a) = reg.dim.as_mut().and_then(|d| d.addr.as_mut()) {
+            *a = any;
+        }
+        if reg.file == File::Temp {
+            let holds = |a: &&(i32, i32, u32)| match reg.index.array {
+                0 => (a.0..=a.1).contains(&reg.index.base),
+                n => a.2 == n,
+            };
+            if let Some((k, a)) = f.arrays.iter().enumerate().find(|(_, a)| holds(a)) {
+                reg.index.base = reg.index.base.wrapping_sub(a.0);
+                reg.index.array = k as u32 + 1;
+                if self.own_arrays {
+                    reg.dim = Some(tgsi::Index::direct(i32::from(side)));
+                }
+            }
+        }
     }
 }
 
@@ -101,32 +137,6 @@ fn is_lanewise(m: &Multi) -> bool {
         && !info.src_ty.iter().any(|t| t.is_wide())
         && info.dsts == 1
         && m.slots.iter().all(|s| matches!(s, Slot::Src(..)))
-}
-
-/// Takes out of a register what is the allocator's business: address registers, and where an array of
-/// TEMP begins.
-fn plain(f: &Function, reg: &mut Register) {
-    let any = AddrReg {
-        file: File::Addr,
-        index: 0,
-        comp: 0,
-    };
-    if let Some(a) = &mut reg.index.addr {
-        *a = any;
-    }
-    if let Some(a) = reg.dim.as_mut().and_then(|d| d.addr.as_mut()) {
-        *a = any;
-    }
-    if reg.file == File::Temp {
-        let holds = |a: &&(i32, i32, u32)| match reg.index.array {
-            0 => (a.0..=a.1).contains(&reg.index.base),
-            n => a.2 == n,
-        };
-        if let Some((k, a)) = f.arrays.iter().enumerate().find(|(_, a)| holds(a)) {
-            reg.index.base = reg.index.base.wrapping_sub(a.0);
-            reg.index.array = k as u32 + 1;
-        }
-    }
 }
 
 /// Whether arrays of TEMP stand one for one.
@@ -180,6 +190,21 @@ impl Dag {
         let next = self.symbols.len() as u32;
         let n = *self.symbols.entry(symbol).or_insert(next);
         self.term(Kind::Leaf(n), children)
+    }
+
+    /// What a branch gives: UCMP of its condition, which IF compares with zero first.
+    fn selection(&mut self, bits: bool, cond: u32, then: u32, els: u32) -> u32 {
+        let op = |op| Kind::Op(op_index(VOp::Alu(op)).unwrap_or_default() as u16);
+        let test = if bits {
+            cond
+        } else {
+            let zero = self.term(Kind::Imm(0), Children::new());
+            let mut operands = Children::from_slice(&[cond, zero]);
+            operands.sort_unstable();
+            self.term(op(Opcode::Fsne), operands)
+        };
+        let children = Children::from_slice(&[test, then, els]);
+        self.term(op(Opcode::Ucmp), children)
     }
 
     /// The test of a discard.
@@ -287,7 +312,7 @@ impl Builder<'_, '_> {
         if let Some(&ordinal) = side.flow.effects.get(&ix(v)) {
             return Some(self.dag.symbol(Symbol::Effect(ordinal), Children::new()));
         }
-        let template = self.templates.of(side.f, m, None);
+        let template = self.templates.of(side.number, side.f, m, None);
         let behind = match m.kind {
             MultiKind::Pure => 0,
             MultiKind::Effect | MultiKind::Store => return None,
@@ -317,7 +342,7 @@ impl Builder<'_, '_> {
                 children.push(b.ids[ix(*args.get(i)?)]?);
             }
             children.push(b.control(place.control)?);
-            let template = b.templates.of(side.f, m, Some(c));
+            let template = b.templates.of(side.number, side.f, m, Some(c));
             Some(b.dag.symbol(Symbol::Lane(template, place.lanes), children))
         };
         Some(term(self))
@@ -340,8 +365,7 @@ impl Builder<'_, '_> {
                 if a == b {
                     return Some(a);
                 }
-                let children = Children::from_slice(&[id(self, cond)?, a, b]);
-                Some(self.dag.symbol(Symbol::Gamma(bits), children))
+                Some(self.dag.selection(bits, id(self, cond)?, a, b))
             }
             (Some(a), None) | (None, Some(a)) => id(self, a),
             (None, None) => None,
