@@ -122,6 +122,7 @@ fn config<'a>(
             _ => None,
         },
         disabled: &cx.disabled_rules,
+        chaos: cx.chaos,
         sensitive,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::Opcode;
-use tgsi_ir::VOp;
+use tgsi_ir::{Chaos, VOp};
 use tgsi_rules::{Cond, Contract, Direction, Op, RuleSet, Term, Var};
 use tgsi_target::Taken;
 
@@ -84,6 +84,8 @@ pub(crate) struct Liberties {
     pub taken: Arc<Taken>,
     /// Rules that are left out.
     pub disabled: Vec<u16>,
+    /// Decides the order of rules.
+    pub chaos: Option<Chaos>,
 }
 
 impl Liberties {
@@ -92,6 +94,7 @@ impl Liberties {
             && self.integers == other.integers
             && self.explore == other.explore
             && self.disabled == other.disabled
+            && self.chaos == other.chaos
             && (Arc::ptr_eq(&self.taken, &other.taken) || self.taken == other.taken)
     }
 }
@@ -279,6 +282,12 @@ impl Rules {
                         )),
                     }
                 }
+                if let Some(c) = liberties.chaos {
+                    c.shuffle(&mut groups, "groups", 0);
+                    for (k, g) in groups.iter_mut().enumerate() {
+                        c.shuffle(&mut g.1.rules, "rules", k as u64);
+                    }
+                }
                 groups.sort_by_key(|g| !g.0);
                 groups.into_iter().map(|g| g.1).collect()
             })
@@ -386,7 +395,8 @@ fn cached<T>(cache: &Cache<T>, liberties: &Liberties, make: impl FnOnce() -> T) 
         return Arc::clone(found);
     }
     let made = Arc::new(make());
-    if all.len() < MOST_VIEWS {
+    // Chance makes many, and asks for none twice.
+    if all.len() < MOST_VIEWS && liberties.chaos.is_none() {
         all.push((liberties.clone(), Arc::clone(&made)));
     }
     made

@@ -237,6 +237,7 @@ impl<'a> Proof<'a> {
             explore: true,
             taken: Default::default(),
             disabled: Vec::new(),
+            chaos: None,
         };
         let (set, rules) = (self.theory.set, self.theory.rules);
         let any_nan = self.theory.any_nan;

@@ -453,6 +453,7 @@ pub fn saturate_with_egg(
     });
     let mut out = back.out;
     out.f = new;
+    out.chaos = config.chaos;
     out.grow();
     // Which rules led to an alternative is not followed: all that may be used count.
     out.contract = Contract::EXACT;

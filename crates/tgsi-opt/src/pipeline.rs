@@ -1,11 +1,14 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
+mod chaos;
+mod dot;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tgsi::Program;
 use tgsi_ir::layout::layout;
-use tgsi_ir::{Function, lift};
+use tgsi_ir::{Chaos, Function, lift};
 use tgsi_pack::bound::lower_bound;
 use tgsi_pack::count::least_instructions;
 use tgsi_pack::lir;
@@ -23,6 +26,7 @@ use crate::explain::{Origins, explanation};
 use crate::faults::spoil;
 use crate::lower::{Draft, LowerError, LowerOptions, Lowering, address_registers};
 use crate::verified::verified;
+pub use dot::{NoGraph, egraph_dot};
 use tgsi_rules::Contract;
 
 use crate::{
@@ -184,70 +188,6 @@ impl Outcome {
             verification: None,
         }
     }
-}
-
-/// Why [`egraph_dot`] has nothing to show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoGraph {
-    /// The program is not lifted, or a pass failed: the reason.
-    Input(String),
-    /// More values than fit a picture.
-    TooLarge {
-        /// How many there are.
-        values: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// The options leave no room for rules.
-    Disabled,
-    /// No rule changes anything.
-    Plain,
-}
-
-impl std::fmt::Display for NoGraph {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoGraph::Input(why) => write!(f, "no graph is made: {why}"),
-            NoGraph::TooLarge { values, most } => write!(
-                f,
-                "the graph of {values} values is too large to look at; {most} are the most"
-            ),
-            NoGraph::Disabled => f.write_str("no graph is made under these options"),
-            NoGraph::Plain => f.write_str("no graph is made: no rule applies"),
-        }
-    }
-}
-
-impl std::error::Error for NoGraph {}
-
-/// Most values of a function that [`egraph_dot`] shows.
-const MOST_SHOWN: usize = 400;
-
-/// The graph of equal values that the first round makes, in the language of Graphviz: a cluster a
-/// class, the rules that gave an alternative below it, in bold what is computed.
-///
-/// # Errors
-/// Why there is no graph.
-pub fn egraph_dot(program: &Program, options: &Options) -> Result<String, NoGraph> {
-    let mut run = Run::new(program, options, None);
-    if options.level == Level::O0 || !run.rewrites() {
-        return Err(NoGraph::Disabled);
-    }
-    let f = lift(program).map_err(|e| NoGraph::Input(e.to_string()))?;
-    let f = run.clean(f).map_err(|e| NoGraph::Input(e.reason))?;
-    let f = run.legal(f).0;
-    if f.values.len() > MOST_SHOWN {
-        return Err(NoGraph::TooLarge {
-            values: f.values.len(),
-            most: MOST_SHOWN,
-        });
-    }
-    let effort = match options.level {
-        Level::O3 => egraph::WIDE,
-        Level::O2 => egraph::PLAIN,
-        Level::O0 | Level::O1 => egraph::QUICK,
-    };
-    egraph::dot(&f, &run.cx(), effort).ok_or(NoGraph::Plain)
 }
 
 /// Outputs of which virglrenderer's hosts want all channels in one write: clip distances, and
@@ -572,6 +512,9 @@ impl<'a, 'o> Run<'a, 'o> {
                 continue;
             }
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
+            if let Some(c) = self.chaos() {
+                scheduler.perturb(c);
+            }
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             let limit = options.level_limit;
             // Levels of the orders at hand, and up to which one their fetches are spread.
@@ -626,6 +569,7 @@ impl<'a, 'o> Run<'a, 'o> {
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                     part_fetches: false,
+                    chaos: self.chaos(),
                 };
                 let by_levels = matches!(strategy, Order::Levels(..));
                 for part_fetches in [false, true] {
@@ -716,6 +660,12 @@ impl<'a, 'o> Run<'a, 'o> {
         !target.virgl || tgsi_target::virgl_introduces(self.input, result).is_empty()
     }
 
+    /// What decides in place of heuristics in this round.
+    fn chaos(&self) -> Option<Chaos> {
+        let seed = self.options.chaos?;
+        Some(Chaos::new(seed).part(u64::from(self.round)))
+    }
+
     /// The settings of passes.
     fn cx(&self) -> PassCx {
         let cx = PassCx {
@@ -725,6 +675,7 @@ impl<'a, 'o> Run<'a, 'o> {
             explain: self.options.explain,
             taken: Arc::clone(&self.taken),
             round: self.round,
+            chaos: self.chaos(),
             last: LastSite::clone(&self.last),
             sabotage: match self.options.sabotage {
                 Some(Fault::Pass(s)) => Some(s),
@@ -745,10 +696,10 @@ impl<'a, 'o> Run<'a, 'o> {
         let level = self.level;
         let saturates = !self.skips(Stage::Saturation);
         let mut out = self.timed("egraph", |_| {
-            let effort = if level == Level::O1 {
-                egraph::QUICK
-            } else {
-                egraph::PLAIN
+            let effort = match cx.chaos {
+                Some(c) => chaos::effort(c),
+                None if level == Level::O1 => egraph::QUICK,
+                None => egraph::PLAIN,
             };
             let mut out = egraph::rewritten(&f, &cx, effort, &[egraph::MODEL]);
             if level == Level::O3 {
@@ -872,6 +823,9 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 
     fn strategies(&self) -> &'static [Strategy] {
+        if let Some(c) = self.chaos() {
+            return chaos::strategies(c);
+        }
         match self.level {
             Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
             Level::O3 if self.skips(Stage::Orders) => &[Strategy::Late],
@@ -907,6 +861,9 @@ impl<'a, 'o> Run<'a, 'o> {
             mix: (self.level >= Level::O2 && !self.skips(Stage::Mixing)).then_some(zero_wins),
             level_limit: self.level_limit(program),
         };
+        if let Some(c) = self.chaos() {
+            return vec![chaos::packing(c, base)];
+        }
         match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
             Level::O0 | Level::O1 | Level::O2 => vec![base],

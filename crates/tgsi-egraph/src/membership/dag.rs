@@ -43,8 +43,11 @@ pub(super) struct Templates {
     /// Whether arrays of TEMP do not stand one for one: then each side's are its own.
     own_arrays: bool,
     all: Vec<(Inst, SmallVec<[Slot; 6]>)>,
-    by_key: FxHashMap<(Opcode, Option<Register>, SmallVec<[Slot; 6]>), Vec<u32>>,
+    /// Places of those with one opcode, first destination and operands.
+    by_key: FxHashMap<TemplateKey, Vec<u32>>,
 }
+
+type TemplateKey = (Opcode, Option<Register>, SmallVec<[Slot; 6]>);
 
 impl Templates {
     pub(super) fn new(own_arrays: bool) -> Templates {

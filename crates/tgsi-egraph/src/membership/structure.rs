@@ -247,9 +247,8 @@ impl<'a> Matching<'a> {
                 .collect()
         };
         let (a, b) = (loud(source), loud(result));
-        let mut pairs = a.iter().zip(&b);
         let mut met = 0;
-        while let Some((&i, &j)) = pairs.next() {
+        for (&i, &j) in a.iter().zip(&b) {
             if !self.step(&mut source[i], &mut result[j]) {
                 break;
             }
