@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tgsi_egraph::Reached;
-use tgsi_ir::LaneHint;
+use tgsi_ir::{Chaos, LaneHint};
 use tgsi_rules::{Contract, Profile};
 use tgsi_target::Taken;
 
@@ -32,6 +32,8 @@ pub struct PassCx {
     pub rewriting: RefCell<Rewriting>,
     /// Which round of a pipeline it is, for [`Site::round`].
     pub round: u32,
+    /// Decides by chance what heuristics would, for tests.
+    pub chaos: Option<Chaos>,
     /// Where the last unit of fuel went; empty as long as there is some left.
     pub last: LastSite,
     /// A fault that is made on purpose.

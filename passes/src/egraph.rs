@@ -23,12 +23,14 @@
 //! In `crates/tgsi-egraph/tests` and `tests/cases/egraph`; of the rules in `crates/tgsi-rules/tests`.
 
 use tgsi::Opcode;
-pub use tgsi_egraph::Model;
 use tgsi_egraph::{
-    Config, Graph, Limits, extract, may_apply, saturate, saturate_with_egg, steps, to_dot,
+    Config, Graph, Limits, Theory, extract, may_apply, saturate, saturate_with_egg, steps, to_dot,
 };
-use tgsi_ir::rewrite::{PhiInputs, rebuild_from};
+pub use tgsi_egraph::{Membership, Model};
+use tgsi_ir::rewrite::{Edits, PhiInputs, rebuild_from};
 use tgsi_ir::{Function, LaneHint, VOp, ix};
+
+use tgsi_rules::{Contract, Profile};
 
 use crate::cx::{PassCx, Rewriting, Sabotage};
 use crate::facts::count_uses;
@@ -120,6 +122,7 @@ fn config<'a>(
             _ => None,
         },
         disabled: &cx.disabled_rules,
+        chaos: cx.chaos,
         sensitive,
     }
 }
@@ -242,6 +245,30 @@ fn extracted(
             Some((new, rewriting))
         })
         .collect()
+}
+
+/// How much of a result is equal to its source under the rules: those of `contract`, which the result
+/// rests on, within what `profile` grants. Both are looked at as they are lifted, by none of the passes.
+pub fn membership(
+    source: &Function,
+    result: &Function,
+    contract: Contract,
+    profile: Profile,
+) -> Membership {
+    let [source, result] = [source, result].map(|f| {
+        let phis = PhiInputs::collect(f);
+        rebuild_from(f, &Edits::default(), &phis, &mut |f, _, n| n.intern(f))
+    });
+    let grants = profile.grants(source.zero_wins);
+    // Which product zero wins is a property of the program.
+    let theory = Theory {
+        set: rule_set(),
+        rules: rules(),
+        granted: contract.and(Profile::Strict.grants(source.zero_wins)),
+        any_nan: grants.includes(Contract::NNAN),
+    };
+    let last_bits = [sensitive(&source), sensitive(&result)];
+    tgsi_egraph::membership([&source, &result], [&last_bits[0], &last_bits[1]], &theory)
 }
 
 /// Values that FRC, SIN and their kin make much of: a last bit of `x * 43758.5` is a different noise.

@@ -92,7 +92,10 @@ pub(crate) fn find(func: &Function, cx: &PassCx, phis: &PhiInputs, uses: Uses, p
             .filter(|&k| open(&i.results[k]))
             .collect();
         if live.is_empty()
-            || !pays(func, i, &live, select, &mut uses)
+            || !match cx.chaos {
+                Some(c) => c.one_in(2, "if-convert", u64::from(i.at[0])),
+                None => pays(func, i, &live, select, &mut uses),
+            }
             || !cx.spend("if-convert", Some(func.values[i.cond].hint))
         {
             continue;

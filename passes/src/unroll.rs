@@ -240,7 +240,11 @@ fn search(func: &Function, cx: &PassCx, now: &dyn Fn() -> u32) -> Option<Found> 
         let settled = registry::settled(&copy.function, &trial);
         let settled = settled.unwrap_or_else(|| copy.function.clone());
         let instructions = instructions(&settled);
-        if instructions < now() {
+        let wanted = match cx.chaos {
+            Some(c) => c.one_in(2, "unroll", copy.loops.len() as u64),
+            None => instructions < now(),
+        };
+        if wanted {
             return Some(Found {
                 copy,
                 settled,

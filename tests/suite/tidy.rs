@@ -12,6 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("tidy/passes".into(), passes),
         trial("tidy/file-length".into(), file_length),
         trial("tidy/top-level".into(), top_level),
+        trial("tidy/no-unsafe".into(), no_unsafe),
     ]
 }
 
@@ -69,6 +70,41 @@ fn dependency_arrows() -> Check {
                     bad.push(format!("{name} depends on {other}, which is not below it"));
                 }
             }
+        }
+    }
+    report(bad)
+}
+
+/// The interface to C, the only place where `unsafe` may stand.
+const MAY_BE_UNSAFE: &str = "tgsi-capi";
+
+/// The workspace forbids unsafe code, and every package takes the workspace's word. Nothing can allow again
+/// what is forbidden.
+fn no_unsafe() -> Check {
+    let table = |path: &PathBuf| -> Result<toml::Table, String> {
+        let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+        text.parse().map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let mut bad = Vec::new();
+    let workspace = table(&root().join("Cargo.toml"))?;
+    let lint = ["workspace", "lints", "rust", "unsafe_code"];
+    let level = lint[1..]
+        .iter()
+        .try_fold(workspace.get(lint[0]), |t, key| Some(t?.get(key)));
+    if level.flatten().and_then(|l| l.as_str()) != Some("forbid") {
+        bad.push("the workspace does not forbid unsafe_code".to_owned());
+    }
+    for manifest in manifests() {
+        let table = table(&manifest)?;
+        let name = table.get("package").and_then(|p| p.get("name"));
+        let follows = table.get("lints").and_then(|l| l.get("workspace"));
+        if name.and_then(|n| n.as_str()) != Some(MAY_BE_UNSAFE)
+            && follows.and_then(|f| f.as_bool()) != Some(true)
+        {
+            bad.push(format!(
+                "{} does not take the lints of the workspace",
+                manifest.display()
+            ));
         }
     }
     report(bad)

@@ -164,8 +164,8 @@ pub(crate) struct EngineArgs {
     /// Verify after every pass
     #[arg(long)]
     pub(crate) verify_each: bool,
-    /// Run input and result in the interpreter, on 64 cases or as many as given, and return the input if they
-    /// differ
+    /// Prove what can be proved of the result, run it beside the input on 64 cases or as many as given, and
+    /// return the input if they differ
     #[arg(long, value_name = "CASES", num_args = 0..=1, require_equals = true, default_missing_value = "64")]
     pub(crate) verify: Option<u32>,
     /// Check each allocation of registers

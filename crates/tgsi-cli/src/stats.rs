@@ -132,6 +132,19 @@ pub(crate) fn of_outcome(form: StatsForm, name: &str, outcome: &Outcome) -> Stri
             if let Some((from, into)) = packed(outcome) {
                 let _ = writeln!(out, "  constants packed from {from} registers into {into}");
             }
+            if let Some(v) = &outcome.verification {
+                let _ = writeln!(
+                    out,
+                    "  verified in {} cases{}; {} of {} roots proved{}",
+                    v.cases,
+                    if v.exact { ", bit for bit" } else { "" },
+                    v.proved,
+                    v.roots,
+                    v.open
+                        .as_ref()
+                        .map_or_else(String::new, |o| format!(", not {o}"))
+                );
+            }
             let rounds = outcome.rounds;
             match &outcome.fallback {
                 Some(f) => {
@@ -183,6 +196,13 @@ fn outcome_json(name: &str, outcome: &Outcome) -> Value {
         "after": json_counts(&outcome.after),
         "unchanged": outcome.unchanged,
         "fallback": fallback,
+        "verify": outcome.verification.as_ref().map(|v| json!({
+            "cases": v.cases,
+            "exact": v.exact,
+            "roots": v.roots,
+            "proved": v.proved,
+            "open": v.open,
+        })),
         "rounds": outcome.rounds,
         "constants": outcome.constants
             .iter()

@@ -1318,6 +1318,14 @@ fn verified_results() {
         &["ADD TEMP[0], IMM[0].xxxx, IMM[0].yyyy"],
         &["verify: the result differs in case"],
     );
+    let figures = ["--verify", "--stats=json", "--emit", "none", "in.tgsi"];
+    let proved = r#""verify":{"cases":80,"exact":true,"open":null,"proved":4,"roots":4}"#;
+    check(&run(&f, &figures), 0, &[proved], &[]);
+    let plain = ["--stats=json", "--emit", "none", "in.tgsi"];
+    check(&run(&f, &plain), 0, &[r#""verify":null"#], &[]);
+    let figures = ["--verify=8", "--stats", "--emit", "none", "in.tgsi"];
+    let line = "verified in 10 cases, bit for bit; 4 of 4 roots proved\n";
+    check(&run(&f, &figures), 0, &[line], &[]);
     // Without it the fault goes unnoticed.
     check(
         &run(&f, &["--sabotage", "const-fold", "in.tgsi"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tgsi::Opcode;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
-use tgsi_ir::{Args, Function, LaneHint, Slot, VOp, Value, ix};
+use tgsi_ir::{Args, Chaos, Function, LaneHint, Slot, VOp, Value, ix};
 use tgsi_rules::Contract;
 use tgsi_target::Taken;
 
@@ -49,6 +49,8 @@ pub struct Config<'a> {
     /// Values of the function whose last bits count, by arena position: nothing that rounds otherwise
     /// is done to them.
     pub sensitive: &'a [bool],
+    /// Decides the order of rules, and prices, by chance.
+    pub chaos: Option<Chaos>,
 }
 
 /// A function whose values have alternatives.
@@ -75,6 +77,8 @@ pub struct Graph {
     pub trail: Vec<Step>,
     /// How often budgets ran out.
     pub reached: Reached,
+    /// Distorts prices.
+    pub(crate) chaos: Option<Chaos>,
     /// What the consumer takes, and at which price.
     pub(crate) taken: Arc<Taken>,
 }
@@ -139,6 +143,7 @@ pub fn saturate(
     });
     let mut g = b.g;
     g.f = new;
+    g.chaos = config.chaos;
     g.grow();
     g
 }
@@ -151,6 +156,7 @@ pub(crate) fn liberties(f: &Function, config: &Config<'_>) -> Liberties {
         explore: config.explore,
         taken: Arc::clone(config.taken),
         disabled: config.disabled.to_vec(),
+        chaos: config.chaos,
     }
 }
 
@@ -204,6 +210,7 @@ impl Graph {
             searched: Contract::EXACT,
             trail: Vec::new(),
             reached: Reached::default(),
+            chaos: None,
             taken: Arc::clone(taken),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tgsi::Opcode;
-use tgsi_ir::VOp;
+use tgsi_ir::{Chaos, VOp};
 use tgsi_rules::{Cond, Contract, Direction, Op, RuleSet, Term, Var};
 use tgsi_target::Taken;
 
@@ -64,6 +64,8 @@ pub struct Rules {
     views: Cache<View>,
     /// The same rules as egg wants them.
     rewrites: Cache<Rewrites>,
+    /// And as proofs want them: without and with any NaN.
+    proofs: [Cache<Rewrites>; 2],
 }
 
 /// Rules as egg wants them.
@@ -82,6 +84,8 @@ pub(crate) struct Liberties {
     pub taken: Arc<Taken>,
     /// Rules that are left out.
     pub disabled: Vec<u16>,
+    /// Decides the order of rules.
+    pub chaos: Option<Chaos>,
 }
 
 impl Liberties {
@@ -90,6 +94,7 @@ impl Liberties {
             && self.integers == other.integers
             && self.explore == other.explore
             && self.disabled == other.disabled
+            && self.chaos == other.chaos
             && (Arc::ptr_eq(&self.taken, &other.taken) || self.taken == other.taken)
     }
 }
@@ -198,6 +203,7 @@ impl Rules {
             by_root: vec![Vec::new(); KILL + 1 + tgsi::opcode::OPCODES.len()],
             views: Mutex::default(),
             rewrites: Mutex::default(),
+            proofs: Default::default(),
         };
         for (i, rule) in set.rules.iter().enumerate() {
             let mut c = Compiled {
@@ -276,6 +282,12 @@ impl Rules {
                         )),
                     }
                 }
+                if let Some(c) = liberties.chaos {
+                    c.shuffle(&mut groups, "groups", 0);
+                    for (k, g) in groups.iter_mut().enumerate() {
+                        c.shuffle(&mut g.1.rules, "rules", k as u64);
+                    }
+                }
                 groups.sort_by_key(|g| !g.0);
                 groups.into_iter().map(|g| g.1).collect()
             })
@@ -290,6 +302,16 @@ impl Rules {
         make: impl FnOnce() -> Rewrites,
     ) -> Arc<Rewrites> {
         cached(&self.rewrites, liberties, make)
+    }
+
+    /// As [`Rules::rewrites`], for proofs.
+    pub(crate) fn proofs(
+        &self,
+        liberties: &Liberties,
+        any_nan: bool,
+        make: impl FnOnce() -> Rewrites,
+    ) -> Arc<Rewrites> {
+        cached(&self.proofs[usize::from(any_nan)], liberties, make)
     }
 
     /// Whether a program with these liberties may use a rule.
@@ -373,7 +395,8 @@ fn cached<T>(cache: &Cache<T>, liberties: &Liberties, make: impl FnOnce() -> T) 
         return Arc::clone(found);
     }
     let made = Arc::new(make());
-    if all.len() < MOST_VIEWS {
+    // Chance makes many, and asks for none twice.
+    if all.len() < MOST_VIEWS && liberties.chaos.is_none() {
         all.push((liberties.clone(), Arc::clone(&made)));
     }
     made

@@ -52,6 +52,9 @@ pub fn extract(g: &Graph, phis: &PhiInputs, rules: &Rules, model: Model) -> Choi
         for i in 0..n {
             let v = value_at(i);
             let mut own = price(g, v, &pick, keys[i], &counts);
+            if let Some(c) = g.chaos {
+                own *= 0.5 + c.below(8, "price", i as u64) as f32 / 8.0;
+            }
             for &a in &g.f.values[v].args {
                 let a = ix(a);
                 let readers = uses[next[a] as usize].max(1);

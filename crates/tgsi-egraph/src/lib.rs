@@ -10,6 +10,7 @@ mod compile;
 mod dot;
 mod extract;
 mod info;
+mod membership;
 mod saturation;
 mod trace;
 
@@ -18,5 +19,6 @@ pub use compile::Rules;
 pub use dot::to_dot;
 pub use extract::{Choice, Model, extract};
 pub use info::Info;
+pub use membership::{MOST_VALUES, Membership, Theory, membership};
 pub use saturation::{Limits, Saturation, saturate_with_egg};
 pub use trace::{Reached, Step, steps};

@@ -29,13 +29,15 @@ pub(crate) enum Kind {
     Leaf(u32),
     /// An operation by [`op_index`].
     Op(u16),
+    /// The test of a discard.
+    Kill,
 }
 
 /// A node: an operation on classes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Term32 {
-    kind: Kind,
-    children: SmallVec<[Id; 4]>,
+    pub(crate) kind: Kind,
+    pub(crate) children: SmallVec<[Id; 4]>,
 }
 
 impl std::fmt::Display for Term32 {
@@ -43,6 +45,7 @@ impl std::fmt::Display for Term32 {
         match self.kind {
             Kind::Imm(w) => write!(f, "{w:#x}"),
             Kind::Leaf(n) => write!(f, "%{n}"),
+            Kind::Kill => f.write_str("kill"),
             Kind::Op(i) => write!(f, "{:?}", crate::compile::op_at(usize::from(i))),
         }
     }
@@ -74,7 +77,7 @@ pub(crate) struct Data {
     info: Info,
     word: Option<u32>,
     /// Whether the value it stands for may not be rounded otherwise.
-    sensitive: bool,
+    pub(crate) sensitive: bool,
     /// How often its range became narrower. In a class that holds itself, as `x` beside `x * 0.5 * 2`,
     /// a range could for ever.
     narrowed: u8,
@@ -90,6 +93,16 @@ pub(crate) struct Facts {
     evals: Vec<Eval>,
 }
 
+impl Facts {
+    /// For terms of a function.
+    pub(crate) fn of(f: &Function) -> Facts {
+        Facts {
+            rounding: Rounding::of(f),
+            evals: crate::compile::evals(f),
+        }
+    }
+}
+
 impl Analysis<Term32> for Facts {
     type Data = Data;
 
@@ -99,6 +112,7 @@ impl Analysis<Term32> for Facts {
         let op = match node.kind {
             Kind::Imm(w) => VOp::Imm(w),
             Kind::Leaf(n) => VOp::Undef(n),
+            Kind::Kill => VOp::Undef(0),
             Kind::Op(i) => crate::compile::op_at(usize::from(i)),
         };
         let info = Info::compute(
@@ -170,6 +184,10 @@ struct Asks {
     /// Variables that stand for constants.
     constants: Vec<Var>,
     rounds_otherwise: bool,
+    /// Variables whose words are handed on, and must come from float operations.
+    moved: Vec<Var>,
+    /// What is said of readers, which are not counted.
+    once: bool,
 }
 
 impl Condition<Term32, Facts> for Asks {
@@ -180,13 +198,65 @@ impl Condition<Term32, Facts> for Asks {
             return false;
         }
         self.constants.iter().all(|&v| data(v).word.is_some())
-            // Readers are not counted here.
-            && self.conds.iter().all(|&c| holds(c, |v| (of(v).word, of(v).info), |_| false))
+            && self.moved.iter().all(|&v| data(v).info.float)
+            && self
+                .conds
+                .iter()
+                .all(|&c| holds(c, |v| (of(v).word, of(v).info), |_| self.once))
     }
 }
 
 /// The rules of a view as egg wants them, with commutation; made once for each view.
 fn rewrites(set: &RuleSet, rules: &Rules, liberties: &Liberties) -> crate::compile::Rewrites {
+    let mut out = commutations();
+    for (n, rule) in set.rules.iter().enumerate() {
+        let n = n as u16;
+        let kill = matches!(rule.lhs, Term::Op(Op::Kill, _));
+        // A variable alone could be any class: such a rule hands a word on, which needs a look at
+        // its payload.
+        if kill || rule.hands_on() || !rules.allows(n, liberties) || !is_narrow(rule) {
+            continue;
+        }
+        out.extend(rewrite(rule, Vec::new(), false));
+    }
+    out
+}
+
+/// The rules for proofs: those of discards too, and those that hand words on, where the words come from
+/// float operations or, under `any_nan`, from anywhere. It does not matter who else reads a word.
+pub(crate) fn proof_rewrites(
+    set: &RuleSet,
+    rules: &Rules,
+    liberties: &Liberties,
+    any_nan: bool,
+) -> crate::compile::Rewrites {
+    let mut out = commutations();
+    for (n, rule) in set.rules.iter().enumerate() {
+        if !rules.allows(n as u16, liberties) || !is_narrow(rule) {
+            continue;
+        }
+        let mut moved = Vec::new();
+        if rule.hands_on() && !any_nan {
+            handed_on(&rule.rhs, &mut moved);
+        }
+        out.extend(rewrite(rule, moved, true));
+    }
+    out
+}
+
+/// The variables that a term is, whatever else it may be.
+fn handed_on(t: &Term, out: &mut Vec<Var>) {
+    match t {
+        Term::Var(v) => out.push(var(usize::from(v.0))),
+        Term::Op(Op::Neg | Op::Abs, args) => args.iter().for_each(|a| handed_on(a, out)),
+        Term::Op(Op::Alu(tgsi::Opcode::Cmp | tgsi::Opcode::Ucmp), args) => {
+            args.iter().skip(1).for_each(|a| handed_on(a, out));
+        }
+        _ => {}
+    }
+}
+
+fn commutations() -> crate::compile::Rewrites {
     let mut out = crate::compile::Rewrites::new();
     for op in crate::compile::commuting() {
         let (Some(i), Op::Alu(code)) = (op_index(vop(op)), op) else {
@@ -209,34 +279,28 @@ fn rewrites(set: &RuleSet, rules: &Rules, liberties: &Liberties) -> crate::compi
         let name = format!("commute-{}", code.name());
         out.extend(Rewrite::new(name, side(false), side(true)));
     }
-    for (n, rule) in set.rules.iter().enumerate() {
-        let n = n as u16;
-        let kill = matches!(rule.lhs, Term::Op(Op::Kill, _));
-        // A variable alone could be any class: such a rule hands a word on, which needs a look at
-        // its payload that patterns do not take.
-        if kill || rule.hands_on() || !rules.allows(n, liberties) || !is_narrow(rule) {
-            continue;
-        }
-        let vars: Vec<Var> = (0..rule.vars.len()).map(var).collect();
-        let asks = Asks {
-            conds: rule.conds.clone(),
-            constants: (0..rule.vars.len() as u8)
-                .filter(|&v| rule.is_constant(tgsi_rules::Var(v)))
-                .map(|v| vars[usize::from(v)])
-                .collect(),
-            vars: vars.clone(),
-            rounds_otherwise: rule.contract.intersects(crate::acyclic::ROUNDS_OTHERWISE),
-        };
-        let (Some(lhs), Some(rhs)) = (pattern(&rule.lhs), pattern(&rule.rhs)) else {
-            continue;
-        };
-        let applier = ConditionalApplier {
-            condition: asks,
-            applier: rhs,
-        };
-        out.extend(Rewrite::new(rule.name.clone(), lhs, applier));
-    }
     out
+}
+
+/// A rule as egg wants it.
+fn rewrite(rule: &tgsi_rules::Rule, moved: Vec<Var>, once: bool) -> Option<Rewrite<Term32, Facts>> {
+    let vars: Vec<Var> = (0..rule.vars.len()).map(var).collect();
+    let asks = Asks {
+        conds: rule.conds.clone(),
+        constants: (0..rule.vars.len() as u8)
+            .filter(|&v| rule.is_constant(tgsi_rules::Var(v)))
+            .map(|v| vars[usize::from(v)])
+            .collect(),
+        vars,
+        rounds_otherwise: rule.contract.intersects(crate::acyclic::ROUNDS_OTHERWISE),
+        moved,
+        once,
+    };
+    let applier = ConditionalApplier {
+        condition: asks,
+        applier: pattern(&rule.rhs)?,
+    };
+    Rewrite::new(rule.name.clone(), pattern(&rule.lhs)?, applier).ok()
 }
 
 /// Whether all operations of a rule are on single words.
@@ -270,10 +334,11 @@ fn pattern(t: &Term) -> Option<Pattern<Term32>> {
                     .iter()
                     .map(|a| add(a, expr))
                     .collect::<Option<SmallVec<[Id; 4]>>>()?;
-                ENodeOrVar::ENode(Term32 {
-                    kind: Kind::Op(op_index(vop(*op))? as u16),
-                    children,
-                })
+                let kind = match op {
+                    Op::Kill => Kind::Kill,
+                    op => Kind::Op(op_index(vop(*op))? as u16),
+                };
+                ENodeOrVar::ENode(Term32 { kind, children })
             }
         };
         Some(expr.add(node))
@@ -324,11 +389,7 @@ pub fn saturate_with_egg(
 ) -> (Graph, Saturation) {
     let liberties = crate::acyclic::liberties(f, config);
     let rewrites = rules.rewrites(&liberties, || rewrites(set, rules, &liberties));
-    let facts = Facts {
-        rounding: Rounding::of(f),
-        evals: crate::compile::evals(f),
-    };
-    let mut g: EGraph<Term32, Facts> = EGraph::new(facts);
+    let mut g: EGraph<Term32, Facts> = EGraph::new(Facts::of(f));
     let mut ids: Vec<Option<Id>> = vec![None; f.values.len()];
     for (v, d) in f.values.iter() {
         let children: Option<SmallVec<[Id; 4]>> = d.args.iter().map(|a| ids[ix(*a)]).collect();
@@ -392,6 +453,7 @@ pub fn saturate_with_egg(
     });
     let mut out = back.out;
     out.f = new;
+    out.chaos = config.chaos;
     out.grow();
     // Which rules led to an alternative is not followed: all that may be used count.
     out.contract = Contract::EXACT;
@@ -526,6 +588,7 @@ impl Back<'_, '_> {
                     Some(v)
                 }
                 Kind::Leaf(n) => self.leaves[n as usize],
+                Kind::Kill => None,
                 Kind::Op(i) => self.operation(usize::from(i), node, hint, depth),
             };
             if let Some(v) = v

@@ -426,6 +426,7 @@ fn programs_of_the_first_era_are_left_alone() {
                 spoiled: None,
                 disabled: &[],
                 sensitive: &[],
+                chaos: None,
             },
         )
     };

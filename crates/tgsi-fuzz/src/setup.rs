@@ -18,6 +18,8 @@ pub struct Setup {
     pub fuel: Option<u64>,
     /// What rewriting may do with floats.
     pub profile: Profile,
+    /// A seed that decides in place of heuristics.
+    pub chaos: Option<u64>,
 }
 
 impl Setup {
@@ -29,6 +31,7 @@ impl Setup {
             passes: None,
             fuel: None,
             profile: Profile::Strict,
+            chaos: None,
         }
     }
 
@@ -64,12 +67,22 @@ impl Setup {
                 ..Setup::of_level(level, virgl)
             });
         }
+        if c.chance(25) {
+            let level = [Level::O1, Level::O2, Level::O3][c.weighted(&[45, 45, 10])];
+            setups.push(Setup {
+                chaos: Some(c.below(1 << 16) as u64),
+                ..Setup::of_level(level, virgl)
+            });
+        }
         setups
     }
 
     /// Whether a second optimisation must find nothing: the level repeats its rounds itself.
     pub fn repeats(&self) -> bool {
-        self.level >= Level::O2 && self.passes.is_none() && self.fuel.is_none()
+        self.level >= Level::O2
+            && self.passes.is_none()
+            && self.fuel.is_none()
+            && self.chaos.is_none()
     }
 
     /// As the optimiser takes it.
@@ -88,6 +101,7 @@ impl Setup {
                 .map(|list| list.iter().map(spec).collect()),
             fuel: self.fuel,
             profile: self.profile,
+            chaos: self.chaos,
             verify_each: true,
             check_regalloc: true,
             ..Options::default()
@@ -108,6 +122,9 @@ impl std::fmt::Display for Setup {
         )?;
         if let Some(fuel) = self.fuel {
             write!(f, " fuel={fuel}")?;
+        }
+        if let Some(seed) = self.chaos {
+            write!(f, " chaos={seed}")?;
         }
         match self.profile {
             Profile::Strict => Ok(()),

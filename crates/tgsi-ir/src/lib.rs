@@ -1,6 +1,7 @@
 //! Structured regions over per-channel SSA.
 
 pub mod cfg;
+pub mod chaos;
 mod intern;
 pub mod ir;
 pub mod layout;
@@ -10,6 +11,7 @@ pub mod rewrite;
 pub mod verify;
 
 pub use cfg::Cfg;
+pub use chaos::Chaos;
 pub use ir::*;
 pub use lift::{LiftError, lift};
 pub use verify::{Violation, verify};

@@ -94,6 +94,26 @@ pub struct Outcome {
     pub rewrites: u64,
     /// The one that took the last unit of fuel, where fuel ran out.
     pub last_rewrite: Option<LastRewrite>,
+    /// What [`Options::verify`] found; nothing if it is not set or the result is the input by choice.
+    pub verification: Option<Verification>,
+}
+
+/// What is known of a result that was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// Cases in which input and result ran and were compared.
+    pub cases: u32,
+    /// Whether they had to agree bit for bit: no contract fired under which floats round otherwise.
+    pub exact: bool,
+    /// What the two programs let be seen: a root for each channel of each output where they end, each
+    /// effect, each condition of a branch that holds effects, and whatever one of them does alone.
+    pub roots: u32,
+    /// Roots that are one class in a joint graph of equal values, under the proved rewrite rules of the
+    /// contract that fired, given that the roots before them are. If it equals `roots`, the result is
+    /// proved for all inputs, not only those of the cases.
+    pub proved: u32,
+    /// The first root that is not proved. That is no fault: rules and limits know only so much.
+    pub open: Option<String>,
 }
 
 /// The rewrite that took the last unit of fuel.

@@ -64,6 +64,8 @@ pub(crate) struct LowerOptions {
     pub(crate) separate_precise: bool,
     /// Keep fetches that stand together out of the registers of each other's coordinates.
     pub(crate) part_fetches: bool,
+    /// Registers are placed in any order.
+    pub(crate) chaos: Option<tgsi_ir::Chaos>,
 }
 
 /// Address registers of a program: as many as it declares, at least one.
@@ -150,7 +152,8 @@ impl<'a> Draft<'a> {
             limit: options.limit,
             useful: most.map(|m| m.saturating_add(array_temps(f))),
             separate_precise: options.separate_precise,
-            seed: 1,
+            seed: options.chaos.map_or(1, |c| c.word("seed", 0)),
+            any_order: options.chaos.is_some(),
         };
         let place = |alloc| tgsi_regalloc::allocate_regs(problem.regs(), &problem.arrays, alloc);
         let placed = match place(&alloc) {

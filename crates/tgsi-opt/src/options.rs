@@ -38,7 +38,8 @@ pub struct Options {
     pub check_regalloc: bool,
     /// Search as at `O3` for a result that fits where that of `O2` nearly does.
     pub search_to_fit: bool,
-    /// Run input and result in the interpreter on so many cases, and return the input if they differ.
+    /// Prove what can be proved of the result ([`crate::Outcome::verification`]), run it beside the input in
+    /// the interpreter on so many cases, and return the input if they differ.
     pub verify: Option<u32>,
     /// Passes of the pipeline, rules and [`crate::Stage`]s that are left out.
     pub disable: Vec<String>,
@@ -55,6 +56,11 @@ pub struct Options {
     /// Pack the constants of the result, in [`crate::Outcome::constants`]: for callers that upload them
     /// as told there.
     pub pack_constants: bool,
+    /// A seed by which chance decides where otherwise a heuristic would: budgets and order of rules, prices
+    /// of equal values, which branches and loops are written out, priorities of packs, order of instructions
+    /// and of registers. For tests: the result may cost more than without, but it is right, legal for the
+    /// target and never behind the input, and equal seeds give equal results.
+    pub chaos: Option<u64>,
     /// A fault made on purpose, for tests of what finds faults: see `docs/testing.md`.
     #[doc(hidden)]
     pub sabotage: Option<Fault>,
@@ -90,6 +96,7 @@ impl Default for Options {
             expand: false,
             any_cost: false,
             pack_constants: false,
+            chaos: None,
             sabotage: None,
             now: || 0,
         }

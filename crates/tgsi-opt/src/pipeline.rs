@@ -1,11 +1,16 @@
 //! The optimising pipeline: lift, clean, place, pack, allocate, print; the best of all results.
 
+mod chaos;
+mod dot;
+
+pub use dot::{NoGraph, egraph_dot};
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tgsi::Program;
 use tgsi_ir::layout::layout;
-use tgsi_ir::{Function, lift};
+use tgsi_ir::{Chaos, Function, lift};
 use tgsi_pack::bound::lower_bound;
 use tgsi_pack::count::least_instructions;
 use tgsi_pack::lir;
@@ -16,10 +21,6 @@ use tgsi_passes::cx::{LastSite, Rewriting};
 use tgsi_passes::legalize::{legalized, not_taken};
 use tgsi_passes::{PassCx, egraph};
 use tgsi_target::{Cost, Counts, MISSING, Taken, Target, count, count_result};
-
-mod dot;
-
-pub use dot::{NoGraph, egraph_dot};
 
 use crate::arrays::arrays_joined;
 use crate::bisect::last_rewrite;
@@ -191,6 +192,7 @@ impl Outcome {
             constants: Vec::new(),
             rewrites: 0,
             last_rewrite: None,
+            verification: None,
         }
     }
 }
@@ -517,6 +519,9 @@ impl<'a, 'o> Run<'a, 'o> {
                 continue;
             }
             let mut scheduler = self.timed("schedule", |_| Scheduler::new(&p));
+            if let Some(c) = self.chaos() {
+                scheduler.perturb(c);
+            }
             let mut orders: Vec<Vec<Vec<PackId>>> = Vec::new();
             let limit = options.level_limit;
             // Levels of the orders at hand, and up to which one their fetches are spread.
@@ -571,6 +576,7 @@ impl<'a, 'o> Run<'a, 'o> {
                     address_roles: self.options.target.virgl,
                     separate_precise: self.options.target.virgl,
                     part_fetches: false,
+                    chaos: self.chaos(),
                 };
                 let by_levels = matches!(strategy, Order::Levels(..));
                 for part_fetches in [false, true] {
@@ -674,6 +680,12 @@ impl<'a, 'o> Run<'a, 'o> {
         !target.virgl || tgsi_target::virgl_introduces(self.input, result).is_empty()
     }
 
+    /// What decides in place of heuristics in this round.
+    fn chaos(&self) -> Option<Chaos> {
+        let seed = self.options.chaos?;
+        Some(Chaos::new(seed).part(u64::from(self.round)))
+    }
+
     /// The settings of passes.
     fn cx(&self) -> PassCx {
         let cx = PassCx {
@@ -683,6 +695,7 @@ impl<'a, 'o> Run<'a, 'o> {
             explain: self.options.explain,
             taken: Arc::clone(&self.taken),
             round: self.round,
+            chaos: self.chaos(),
             last: LastSite::clone(&self.last),
             sabotage: match self.options.sabotage {
                 Some(Fault::Pass(s)) => Some(s),
@@ -703,10 +716,10 @@ impl<'a, 'o> Run<'a, 'o> {
         let level = self.level;
         let saturates = !self.skips(Stage::Saturation);
         let mut out = self.timed("egraph", |_| {
-            let effort = if level == Level::O1 {
-                egraph::QUICK
-            } else {
-                egraph::PLAIN
+            let effort = match cx.chaos {
+                Some(c) => chaos::effort(c),
+                None if level == Level::O1 => egraph::QUICK,
+                None => egraph::PLAIN,
             };
             let mut out = egraph::rewritten(&f, &cx, effort, &[egraph::MODEL]);
             if level == Level::O3 {
@@ -830,6 +843,9 @@ impl<'a, 'o> Run<'a, 'o> {
     }
 
     fn strategies(&self) -> &'static [Strategy] {
+        if let Some(c) = self.chaos() {
+            return chaos::strategies(c);
+        }
         match self.level {
             Level::O0 | Level::O1 | Level::O2 => &[Strategy::Late],
             Level::O3 if self.skips(Stage::Orders) => &[Strategy::Late],
@@ -867,6 +883,9 @@ impl<'a, 'o> Run<'a, 'o> {
             mix: (self.level >= Level::O2 && !self.skips(Stage::Mixing)).then_some(zero_wins),
             level_limit: self.level_limit(program),
         };
+        if let Some(c) = self.chaos() {
+            return vec![chaos::packing(c, base)];
+        }
         match self.level {
             // Other packings gain 0.006 % of the instructions for 20 % of the time: not below -O3.
             Level::O0 | Level::O1 | Level::O2 => vec![base],

@@ -2,10 +2,12 @@
 
 use tgsi::Program;
 use tgsi_interp::equiv::{EquivOptions, Mismatch, Tolerance, compare};
+use tgsi_ir::lift;
+use tgsi_passes::egraph::{Membership, membership};
 use tgsi_rules::Contract;
 use tgsi_target::count;
 
-use crate::{Fallback, FallbackKind, Options, Outcome};
+use crate::{Fallback, FallbackKind, Options, Outcome, Verification};
 
 /// Floats of results that rest on liberties may differ by this part of the larger one,
 const RELATIVE: f32 = 1e-4;
@@ -19,8 +21,9 @@ pub(crate) fn verified(outcome: Outcome, input: &Program, options: &Options) -> 
     let Some(cases) = options.verify.filter(|_| !outcome.unchanged) else {
         return outcome;
     };
-    let liberties = outcome.rewriting.contract.without(Contract::CONTRACT);
-    let exact = liberties.is_exact();
+    let contract = outcome.rewriting.contract;
+    let proof = proof(input, &outcome.program, contract, options);
+    let exact = contract.without(Contract::CONTRACT).is_exact();
     let report = compare(
         input,
         &outcome.program,
@@ -38,8 +41,18 @@ pub(crate) fn verified(outcome: Outcome, input: &Program, options: &Options) -> 
             ..EquivOptions::default()
         },
     );
+    let verification = Some(Verification {
+        cases: report.cases_run,
+        exact,
+        roots: proof.roots,
+        proved: proof.proved,
+        open: proof.open,
+    });
     match report.mismatches.first() {
-        None => outcome,
+        None => Outcome {
+            verification,
+            ..outcome
+        },
         Some(first) => Outcome {
             fallback: Some(Fallback {
                 kind: FallbackKind::Unverified,
@@ -48,7 +61,20 @@ pub(crate) fn verified(outcome: Outcome, input: &Program, options: &Options) -> 
             }),
             rounds: outcome.rounds,
             pass_times: outcome.pass_times,
+            verification,
             ..Outcome::input(input, count(input))
+        },
+    }
+}
+
+/// How much of a result is proved; all of it counts as one open root where one of the two is not lifted.
+fn proof(input: &Program, result: &Program, contract: Contract, options: &Options) -> Membership {
+    match (lift(input), lift(result)) {
+        (Ok(a), Ok(b)) => membership(&a, &b, contract, options.profile),
+        (Err(e), _) | (_, Err(e)) => Membership {
+            roots: 1,
+            proved: 0,
+            open: Some(e.to_string()),
         },
     }
 }

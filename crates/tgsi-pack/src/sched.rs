@@ -1,5 +1,7 @@
 //! Order of the packs of each block.
 
+use tgsi_ir::Chaos;
+
 use crate::lir::{NONE, NodeId, Ref};
 use crate::pack::{Fetch, Kind, Levels, Pack, PackId, Packing};
 
@@ -95,6 +97,11 @@ impl Scheduler {
             build.block(b);
         }
         build.out
+    }
+
+    /// Decides ties by chance.
+    pub fn perturb(&mut self, c: Chaos) {
+        c.shuffle(&mut self.rank, "rank", 0);
     }
 
     /// The packs of each block in order.

@@ -89,7 +89,11 @@ fn place(prepared: &Prepared, options: &Options) -> Result<Assignment, AllocErro
         .map(|limit| limit.saturating_sub(prepared.array_temps));
 
     let mut search = Search::new(prepared, options, goal);
-    search.fixed_orders(options.restarts > 0);
+    if options.any_order {
+        search.attempt_in_any_order();
+    } else {
+        search.fixed_orders(options.restarts > 0);
+    }
     search.restarts(options.restarts);
     let mut steps = options.exact;
     if let Some(room) = room.filter(|&room| goal <= room && search.best > room) {
@@ -243,6 +247,16 @@ impl<'a> Search<'a> {
         self.order.clear();
         self.order.extend(self.keys.iter().map(|&key| key as u32));
         self.attempt(mode);
+    }
+
+    /// Runs in an order by chance, without a cap.
+    fn attempt_in_any_order(&mut self) {
+        self.order = (0..self.prepared.items.len() as u32).collect();
+        for i in (1..self.order.len()).rev() {
+            let j = self.rng.below(i as u32 + 1) as usize;
+            self.order.swap(i, j);
+        }
+        self.attempt(Mode::AnyOrder);
     }
 
     /// Runs by first point, then width, then last death: the first run, which has no cap and

@@ -214,6 +214,8 @@ pub struct Options {
     pub separate_precise: bool,
     /// Seed of the jitter. Equal inputs give equal results.
     pub seed: u64,
+    /// Begin in an order by the seed in place of the good ones: for tests of what comes out then.
+    pub any_order: bool,
 }
 
 /// Where one virtual register went.

@@ -76,6 +76,7 @@ pub(crate) fn graph(f: &Function, rules: &Rules, s: &Setting) -> Graph {
         explore: s.explore,
         taken: &Default::default(),
         spoiled: None,
+        chaos: None,
         spend: &|_, _| {
             let n = left.get();
             left.set(n.saturating_sub(1));

@@ -98,6 +98,7 @@ fn random_programs(seed: u64, count: usize) {
             seed: round as u64,
             limit: None,
             exact: [0, 0, 500][round / 3 % 3],
+            any_order: rng.chance(20),
         };
         let assignment = allocate(&problem, &options).expect("no limit, well formed");
         assert_sound(&problem, &options, &assignment);
