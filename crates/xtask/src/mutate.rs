@@ -35,6 +35,9 @@ pub(crate) struct Args {
     rules: usize,
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only files whose path holds this
+    #[arg(long)]
+    file: Option<String>,
     /// How many are tried at once
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -55,51 +58,49 @@ pub(crate) struct Args {
 /// Source whose mutants its tests must notice.
 pub(crate) struct Area {
     name: &'static str,
-    files: &'static [&'static str],
+    files: &'static [(&'static str, Tests)],
     /// Functions that say something and decide nothing.
     leave: &'static [&'static str],
-    /// Packages and their tests: `lib`, or the name of a target.
-    tests: &'static [(&'static str, &'static str)],
 }
+
+/// Packages and their tests: `lib`, or the name of a target.
+pub(crate) type Tests = &'static [(&'static str, &'static str)];
+
+const EVAL: Tests = &[("tgsi", "table"), ("tgsi-interp", "fold")];
+const PASSES: Tests = &[("tgsi-passes", "lib"), ("tgsi-passes", "random")];
 
 const AREAS: [Area; 3] = [
     Area {
         name: "folder",
         files: &[
-            "crates/tgsi/src/eval.rs",
-            "crates/tgsi/src/eval/float.rs",
-            "crates/tgsi/src/eval/int.rs",
-            "crates/tgsi/src/eval/vector.rs",
-            "crates/tgsi/src/eval/wide.rs",
-            "passes/src/const_fold.rs",
-            "passes/src/facts.rs",
+            ("crates/tgsi/src/eval.rs", EVAL),
+            ("crates/tgsi/src/eval/float.rs", EVAL),
+            ("crates/tgsi/src/eval/int.rs", EVAL),
+            ("crates/tgsi/src/eval/vector.rs", EVAL),
+            ("crates/tgsi/src/eval/wide.rs", EVAL),
+            ("passes/src/const_fold.rs", PASSES),
+            ("passes/src/facts.rs", PASSES),
         ],
         leave: &[],
-        tests: &[
-            ("tgsi", "table"),
-            ("tgsi-interp", "fold"),
-            ("tgsi-passes", "lib"),
-            ("tgsi-passes", "random"),
-        ],
     },
     Area {
         name: "verifier",
-        files: &["crates/tgsi-ir/src/verify.rs"],
+        files: &[("crates/tgsi-ir/src/verify.rs", &[("tgsi-ir", "lib")])],
         leave: &[],
-        tests: &[("tgsi-ir", "lib")],
     },
     Area {
         name: "checker",
         files: &[
-            "crates/tgsi-regalloc/src/checker.rs",
-            "crates/tgsi-opt/src/lower/checked.rs",
+            (
+                "crates/tgsi-regalloc/src/checker.rs",
+                &[("tgsi-regalloc", "lib"), ("tgsi-regalloc", "suite")],
+            ),
+            (
+                "crates/tgsi-opt/src/lower/checked.rs",
+                &[("tgsi-opt", "lib")],
+            ),
         ],
         leave: &["told", "named"],
-        tests: &[
-            ("tgsi-regalloc", "lib"),
-            ("tgsi-regalloc", "suite"),
-            ("tgsi-opt", "lib"),
-        ],
     },
 ];
 
@@ -281,21 +282,25 @@ fn of_source(args: &Args, areas: &[Area]) -> Result<Vec<Section>> {
     // A number says the same whatever areas are asked for.
     let mut number = 0;
     for (area, a) in areas.iter().enumerate() {
-        for &file in a.files {
+        for &(file, tests) in a.files {
             let path = root.join(file);
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             for mutant in source::mutants(&text, a.leave)? {
                 number += 1;
+                if args.file.as_ref().is_some_and(|f| !file.contains(f)) {
+                    continue;
+                }
                 all.push(Numbered {
                     number,
                     area,
                     file,
+                    tests,
                     mutant,
                 });
             }
         }
     }
-    let packages: BTreeSet<&str> = areas.iter().flat_map(|a| a.tests).map(|t| t.0).collect();
+    let packages: BTreeSet<&str> = all.iter().flat_map(|m| m.tests).map(|t| t.0).collect();
     let packages: Vec<&str> = packages.into_iter().collect();
     let failed = workshop.settle(&all, &packages)?;
     println!(
@@ -320,7 +325,7 @@ fn of_source(args: &Args, areas: &[Area]) -> Result<Vec<Section>> {
         reasons.iter().find(is).map(|r| r.why)
     };
     let (named, open): (Vec<_>, Vec<_>) = tried.into_iter().partition(|m| reason(m).is_some());
-    let mut found = workshop.judge(&open, areas, args.threads)?;
+    let mut found = workshop.judge(&open, args.threads)?;
     found.extend(named.iter().map(|m| {
         let by = reason(m).unwrap_or_default().to_owned();
         let fate = Fate::Equivalent;
@@ -390,7 +395,7 @@ mod tests {
         for r in equivalent(include_str!("mutate/equivalent.txt")).expect("lines") {
             let area = AREAS
                 .iter()
-                .find(|a| a.files.contains(&r.file))
+                .find(|a| a.files.iter().any(|f| f.0 == r.file))
                 .expect(r.file);
             let text = fs::read_to_string(root.join(r.file)).expect(r.file);
             let mutants = source::mutants(&text, area.leave).expect("Rust");

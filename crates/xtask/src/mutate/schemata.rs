@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::source::{self, Mutant, Place};
-use super::{Area, Fate, Found};
+use super::{Fate, Found, Tests};
 
 /// The switch of the mutants: one is on, by its number in the environment; `record` writes the
 /// numbers that are reached, and the threads that reach them, to a file.
@@ -78,6 +79,7 @@ pub(crate) struct Numbered {
     pub(crate) number: u32,
     pub(crate) area: usize,
     pub(crate) file: &'static str,
+    pub(crate) tests: Tests,
     pub(crate) mutant: Mutant,
 }
 
@@ -324,21 +326,14 @@ impl Workshop {
     }
 
     /// Runs the tests of the areas on each mutant.
-    pub(crate) fn judge(
-        &self,
-        all: &[&Numbered],
-        areas: &[Area],
-        threads: usize,
-    ) -> Result<Vec<(u32, Found)>> {
-        let wanted: BTreeSet<_> = all
-            .iter()
-            .flat_map(|m| areas[m.area].tests)
-            .copied()
-            .collect();
+    pub(crate) fn judge(&self, all: &[&Numbered], threads: usize) -> Result<Vec<(u32, Found)>> {
+        let wanted: BTreeSet<_> = all.iter().flat_map(|m| m.tests).copied().collect();
         let suites = self.suites(&wanted)?;
         for s in &suites {
             println!("  {:32} {:6.1} s", s.package, s.took.as_secs_f64());
         }
+        // What is known so far, for who waits.
+        let log = fs::File::create(self.target.join("results.txt")).context("the log")?;
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let fault = Mutex::new(None);
@@ -351,11 +346,18 @@ impl Workshop {
                             .filter(|s| {
                                 let is =
                                     |t: &&(&str, &str)| s.package == format!("{}/{}", t.0, t.1);
-                                areas[m.area].tests.iter().any(|t| is(&t))
+                                m.tests.iter().any(|t| is(&t))
                             })
                             .collect();
                         match fate(m.number, &own) {
-                            Ok(found) => lock(&results).push((m.number, found)),
+                            Ok(found) => {
+                                let place = format!("{}:{}", m.file, m.mutant.line);
+                                let change = &m.mutant.change;
+                                let line =
+                                    format!("{place}: {change}: {:?} {}\n", found.fate, found.by);
+                                let _ = (&log).write_all(line.as_bytes());
+                                lock(&results).push((m.number, found));
+                            }
                             Err(e) => *lock(&fault) = Some(e),
                         }
                     }
