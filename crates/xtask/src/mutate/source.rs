@@ -3,7 +3,7 @@
 //! All mutants of a file live in one text: the expression at each point becomes
 //! `if on(1) { changed } else { as it was }`, so that one build serves for all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use anyhow::{Context as _, Result};
@@ -50,6 +50,17 @@ pub(crate) fn mutants(text: &str, leave: &[&str]) -> Result<Vec<Mutant>> {
     finder.visit_file(&file);
     let mut found = finder.found;
     found.sort_by_key(|m| (m.range.start, usize::MAX - m.range.end));
+    // What is changed names a mutant of a function, also where lines move.
+    let mut told: BTreeMap<(String, String), u32> = BTreeMap::new();
+    for m in &mut found {
+        let n = told
+            .entry((m.function.clone(), m.change.clone()))
+            .or_default();
+        *n += 1;
+        if *n > 1 {
+            m.change += &format!(" ({n})");
+        }
+    }
     Ok(found)
 }
 
@@ -232,10 +243,9 @@ fn siblings(op: &BinOp) -> &'static [&'static str] {
 }
 
 /// Methods that take each other's place.
-const METHODS: [(&str, &str); 18] = [
+const METHODS: [(&str, &str); 17] = [
     ("min", "max"),
     ("any", "all"),
-    ("first", "last"),
     ("is_some", "is_none"),
     ("is_some_and", "is_none_or"),
     ("floor", "ceil"),
@@ -445,6 +455,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr(&mut self, e: &'ast Expr) {
         let range = e.span().byte_range();
         match e {
+            // How much room there is at first is no part of a result.
+            Expr::Call(c)
+                if self
+                    .of(&c.func.span().byte_range())
+                    .ends_with("with_capacity") =>
+            {
+                return;
+            }
             Expr::Binary(b) if !has_let(e) => {
                 let [left, right] = [&b.left, &b.right].map(|x| x.span().byte_range());
                 for op in siblings(&b.op) {
@@ -574,6 +592,12 @@ mod tests {
     }
 
     #[test]
+    fn equal_changes_are_numbered() {
+        let found = changes("fn f() -> S { s(0, 0) } fn g() -> S { s(0) }");
+        assert_eq!(found, ["0 -> 1", "0 -> 1 (2)", "0 -> 1"]);
+    }
+
+    #[test]
     fn one_text_has_all() {
         let text = "fn f(a: u32) -> S { s(a + 1) }";
         let found = mutants(text, &[]).expect("Rust");
@@ -587,6 +611,6 @@ mod tests {
         let found = mutants(arm, &[]).expect("Rust");
         let numbered: Vec<(u32, &Mutant)> = (1..).zip(&found).collect();
         let (text, _) = schema(arm, &numbered, &[], "on");
-        assert!(text.contains("A if !on(1) && ( if"), "{text}");
+        assert!(text.contains("A if !on(1) && ((if on(2)"), "{text}");
     }
 }

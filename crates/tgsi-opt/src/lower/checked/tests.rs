@@ -11,6 +11,7 @@ use tgsi_pack::pack::{PackOptions, pack};
 use tgsi_pack::sched::{Scheduler, Strategy};
 use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
 
+use super::super::lines::Line;
 use super::super::{Draft, LowerOptions, Lowering};
 
 /// Calls `f` with the lowering of each program in some folders, packed as the source has it.
@@ -208,6 +209,11 @@ const SMALL: &[&str] = &[
      AND TEMP[0].xyz, IN[0].xyzz, IMM[0].wwwy\nUARL ADDR[0].x, TEMP[0].xxxx\nMOV TEMP[1], CONST[0][ADDR[0].x+2]\nUADD TEMP[0].x, TEMP[0].xxxx, IMM[0].yyyy\n\
      UARL ADDR[0].x, TEMP[0].xxxx\nMUL TEMP[1], TEMP[1], CONST[1][ADDR[0].x+1]\nUARL ADDR[1].x, TEMP[0].yyyy\nADD TEMP[1].xy, TEMP[1].xyyy, CONST[0][ADDR[1].x].zwww\n\
      MOV OUT[0], TEMP[1]\nMOV OUT[1].xy, TEMP[0].xyyy\nEND\n",
+    // An address of what a loop counts, before it, in it and behind it.
+    "VERT\nDCL IN[0]\nDCL OUT[0], POSITION\nDCL CONST[0..31]\nDCL TEMP[0..2]\nDCL ADDR[0]\nIMM[0] UINT32 {0, 1, 3, 7}\n\
+     AND TEMP[0].x, IN[0].xxxx, IMM[0].zzzz\nUARL ADDR[0].x, TEMP[0].xxxx\nMUL TEMP[1], IN[0], CONST[ADDR[0].x]\nBGNLOOP\nUSGE TEMP[0].y, TEMP[0].xxxx, IMM[0].wwww\nUIF TEMP[0].yyyy\nBRK\nENDIF\n\
+     UARL ADDR[0].x, TEMP[0].xxxx\nADD TEMP[1], TEMP[1], CONST[ADDR[0].x+1]\nUADD TEMP[0].x, TEMP[0].xxxx, IMM[0].yyyy\nUARL ADDR[0].x, TEMP[0].xxxx\nMAX TEMP[1].xy, TEMP[1].xyyy, CONST[ADDR[0].x+5]\nENDLOOP\n\
+     UARL ADDR[0].x, TEMP[0].xxxx\nMUL OUT[0], TEMP[1], CONST[ADDR[0].x+9]\nEND\n",
     // Arrays that are memory.
     "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nDCL TEMP[0..1]\nDCL TEMP[2..5], ARRAY(1), LOCAL\nDCL TEMP[6..8], ARRAY(2), LOCAL\nDCL ADDR[0..1]\nIMM[0] UINT32 {0, 1, 2, 3}\n\
      MOV TEMP[2], IN[0]\nMOV TEMP[3].xy, IN[0].zwww\nMOV TEMP[6], IN[0].wzyx\nMOV TEMP[7].z, IN[0].xxxx\nAND TEMP[0].xy, IN[0].xyyy, IMM[0].yzzz\nUARL ADDR[0].x, TEMP[0].xxxx\n\
@@ -335,7 +341,13 @@ fn slips(right: &Program) -> Vec<Program> {
 }
 
 /// What can be wrong with a register.
-const REGISTER_SLIPS: [fn(&mut Register); 12] = [
+const REGISTER_SLIPS: [fn(&mut Register); 13] = [
+    |r| {
+        if r.file == File::Out {
+            r.file = File::Temp;
+            r.index.base += 1 << 24;
+        }
+    },
     |r| r.index.base += 1,
     |r| r.index.base -= 1,
     |r| r.index.base += 7,
@@ -418,4 +430,104 @@ fn slips_in_small_programs_are_caught() {
     }
     println!("{caught} caught, {harmless} without effect");
     assert!(caught > 2000, "{caught}");
+}
+
+#[test]
+fn no_word_stands_in_an_array() {
+    let mut tried = 0;
+    for text in SMALL {
+        let done = lowered(text, &mut |mut low| {
+            let arrays = low.f.arrays.iter().zip(&low.assignment.array_base);
+            let temps: Vec<u32> = arrays
+                .flat_map(|(a, &base)| base..base + (a.1 - a.0 + 1) as u32)
+                .collect();
+            for i in 0..low.assignment.place.len() {
+                let right = low.assignment.place[i];
+                for &temp in &temps {
+                    low.assignment.place[i].temp = temp;
+                    let wrong = low.print().unwrap_or_else(|e| panic!("{e}"));
+                    assert!(low.check(&wrong).is_err(), "word {i} in TEMP[{temp}]");
+                    tried += 1;
+                }
+                low.assignment.place[i] = right;
+            }
+        });
+        assert_eq!(done, Ok(()), "{text}");
+    }
+    assert!(tried > 10, "{tried}");
+}
+
+#[test]
+fn arrays_stand_apart() {
+    let mut tried = 0;
+    for text in SMALL {
+        let done = lowered(text, &mut |mut low| {
+            for i in 1..low.assignment.array_base.len() {
+                let right = low.assignment.array_base.clone();
+                let before = &low.f.arrays[i - 1];
+                low.assignment.array_base[i] = right[i - 1] + (before.1 - before.0) as u32;
+                let wrong = low.print().unwrap_or_else(|e| panic!("{e}"));
+                let found = low.check(&wrong).map_err(|e| e.to_string());
+                assert!(found.is_err_and(|e| e.contains("share a temporary")));
+                low.assignment.array_base = right;
+                tried += 1;
+            }
+        });
+        assert_eq!(done, Ok(()), "{text}");
+    }
+    assert!(tried > 0, "no arrays");
+}
+
+#[test]
+fn an_address_that_is_not_loaded_again_is_old() {
+    let (mut caught, mut harmless) = (0, 0);
+    for text in SMALL {
+        let done = lowered(text, &mut |mut low| {
+            let right = low.print().unwrap_or_else(|e| panic!("{e}"));
+            for i in 0..low.lines.lines.len() {
+                if !matches!(low.lines.lines[i], Line::Load { .. }) {
+                    continue;
+                }
+                let load = low.lines.lines.remove(i);
+                let wrong = low.print().unwrap_or_else(|e| panic!("{e}"));
+                if low.check(&wrong).is_err() {
+                    caught += 1;
+                } else {
+                    harmless += 1;
+                    let report = compare(&right, &wrong, &EquivOptions::default());
+                    let text = |p| tgsi::print(p, &tgsi::Dialect::mesa());
+                    assert!(report.is_equal(), "{}{}", text(&right), text(&wrong));
+                }
+                low.lines.lines.insert(i, load);
+            }
+        });
+        assert_eq!(done, Ok(()), "{text}");
+    }
+    println!("{caught} caught, {harmless} without effect");
+    assert!(caught > 10, "{caught}");
+}
+
+#[test]
+fn there_is_an_instruction_for_each_line() {
+    let done = lowered(SMALL[0], &mut |low| {
+        let right = low.print().unwrap_or_else(|e| panic!("{e}"));
+        let told = |change: &dyn Fn(&mut Program)| {
+            let mut wrong = right.clone();
+            change(&mut wrong);
+            let found = low.check(&wrong).expect_err("a fault");
+            found.to_string()
+        };
+        for change in [
+            &(|p: &mut Program| p.insts.push(p.insts[0].clone())) as &dyn Fn(&mut Program),
+            &|p| p.insts.push(p.insts[p.insts.len() - 1].clone()),
+            &|p| p.insts.iter_mut().last().expect("END").op = Opcode::Ret,
+            &|p| p.insts.truncate(p.insts.len() - 1),
+        ] {
+            let text = told(change);
+            assert!(text.contains("more instructions than lines"), "{text}");
+        }
+        let text = told(&|p| p.insts.truncate(p.insts.len() - 2));
+        assert!(text.contains("instructions are missing"), "{text}");
+    });
+    assert_eq!(done, Ok(()));
 }
