@@ -202,6 +202,26 @@ mod tests {
     }
 
     #[test]
+    fn saturated_pairs() {
+        // The high words are those of doubles below 0 and above it.
+        let out = outs(
+            &["const-fold"],
+            "DADD_SAT TEMP[0].xy, IMM[0].xzxz, IMM[0].xzxz\n\
+             DADD_SAT TEMP[1].xy, IMM[0].xyxy, IMM[0].xyxy\n\
+             MOV OUT[0].x, TEMP[0].xxxx\n\
+             MOV OUT[0].y, TEMP[0].yyyy\n\
+             MOV OUT[0].z, TEMP[1].xxxx\n\
+             MOV OUT[0].w, TEMP[1].yyyy",
+        );
+        expect![[r#"
+            0.0
+            0.0
+            0.0
+            1.125"#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
     fn vector_opcodes() {
         let out = outs(&["const-fold"], "DST OUT[0], IMM[0].yyyy, IMM[0].wwww");
         expect![[r#"

@@ -133,7 +133,8 @@ pub fn ends_body(f: &Function, item: &Item) -> bool {
             None => i.then_args.is_none() && i.else_args.is_none(),
         },
         Item::Loop(l) => !l.exits,
-        Item::Switch(_) | Item::Effect(_) => false,
+        Item::Switch(s) => !is_left(s),
+        Item::Effect(_) => false,
     }
 }
 
@@ -143,8 +144,16 @@ pub fn never_ends(item: &Item) -> bool {
         Item::Depart(..) | Item::Repeat(..) => true,
         Item::If(i) => i.then_args.is_none() && i.else_args.is_none(),
         Item::Loop(l) => !l.exits,
-        Item::Effect(_) | Item::Switch(_) => false,
+        Item::Switch(s) => !is_left(s),
+        Item::Effect(_) => false,
     }
+}
+
+/// Whether control can come behind a switch: out of its last case, past all of them, or by a Depart.
+fn is_left(s: &Switch) -> bool {
+    s.end_args.is_some()
+        || s.none_args.is_some()
+        || s.cases.iter().any(|c| departs(&c.body.items, s.id))
 }
 
 /// Calls `f` for each reachable item of a body, outer before inner, in order.

@@ -310,7 +310,16 @@ impl Verifier<'_> {
     fn switch(&mut self, s: &Switch) {
         self.narrow(s.selector, "a selector");
         self.regions.push((s.id, s.results.len(), None));
+        // Where the last body seen ends, control falls into the next case, or out of the switch.
+        let mut before: Option<&Body> = None;
         for c in &s.cases {
+            match before.replace(&c.body) {
+                Some(body) => self.end(body, c.fall.is_some(), "a case"),
+                None if c.fall.is_some() => {
+                    self.fault("V16", None, "something falls into the first case");
+                }
+                None => {}
+            }
             if let Some(l) = c.label
                 && !matches!(self.f.values[l].op, VOp::Imm(_) | VOp::Reg(..))
             {
@@ -324,6 +333,16 @@ impl Verifier<'_> {
             self.body(&c.body);
         }
         self.regions.pop();
+        match before {
+            Some(body) => self.end(body, s.end_args.is_some(), "the last case"),
+            None if s.end_args.is_some() => {
+                self.fault("V16", None, "a switch without cases has a last one");
+            }
+            None => {}
+        }
+        if s.none_args.is_some() == s.cases.iter().any(|c| c.label.is_none()) {
+            self.fault("V16", None, "a switch is wrong about what no case takes");
+        }
         for args in [&s.end_args, &s.none_args].into_iter().flatten() {
             self.args(args, s.results.len(), "results of a switch");
         }
@@ -378,258 +397,4 @@ impl Verifier<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tgsi::Opcode;
-
-    use super::*;
-    use crate::lift;
-
-    /// A function with a branch, a loop, a fetch and a 64-bit operation.
-    fn sound() -> Function {
-        let text = "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nDCL SAMP[0]\nIMM[0] UINT32 {0, 1, 2, 3}\n\
-            TEX TEMP[0], IN[0], SAMP[0], 2D\nMOV TEMP[2].x, IMM[0].xxxx\nBGNLOOP\n\
-            USGE TEMP[1].x, TEMP[2].xxxx, IMM[0].wwww\nUIF TEMP[1].xxxx\nBRK\nENDIF\n\
-            UADD TEMP[2].x, TEMP[2].xxxx, IMM[0].yyyy\nENDLOOP\n\
-            UIF IN[0].xxxx\nKILL\nADD TEMP[3].x, TEMP[0].xxxx, TEMP[0].yyyy\nELSE\nMUL TEMP[3].x, TEMP[0].zzzz, TEMP[0].wwww\nENDIF\n\
-            DADD TEMP[4].xy, TEMP[0].xyzw, TEMP[0].zwxy\n\
-            ADD OUT[0].x, TEMP[3].xxxx, TEMP[4].yyyy\nMOV OUT[0].y, TEMP[2].xxxx\nEND\n";
-        let (program, _) = tgsi::parse(text);
-        lift(&program).unwrap_or_else(|e| panic!("{e}"))
-    }
-
-    fn find(f: &Function, wanted: impl Fn(&ValueData) -> bool) -> Value {
-        f.values
-            .iter()
-            .find(|(_, d)| wanted(d))
-            .map(|v| v.0)
-            .unwrap_or_else(|| panic!("no such value"))
-    }
-
-    fn alu(f: &Function, op: Opcode) -> Value {
-        find(f, |d| d.op == VOp::Alu(op))
-    }
-
-    /// Breaks the sound function and expects the code among what is found.
-    #[track_caller]
-    fn broken(code: &str, breaks: impl FnOnce(&mut Function)) {
-        let mut f = sound();
-        assert_eq!(verify(&f), []);
-        breaks(&mut f);
-        let found = verify(&f);
-        assert!(
-            found.iter().any(|v| v.code == code),
-            "{code} is not in {found:?}"
-        );
-    }
-
-    fn the_loop(f: &mut Function) -> &mut Loop {
-        f.body
-            .items
-            .iter_mut()
-            .find_map(|i| {
-                if let Item::Loop(l) = i {
-                    Some(&mut **l)
-                } else {
-                    None
-                }
-            })
-            .expect("a loop")
-    }
-
-    fn the_if(f: &mut Function) -> &mut If {
-        f.body
-            .items
-            .iter_mut()
-            .find_map(|i| {
-                if let Item::If(b) = i {
-                    Some(&mut **b)
-                } else {
-                    None
-                }
-            })
-            .expect("a branch")
-    }
-
-    #[test]
-    fn v01_operand_order() {
-        broken("V01", |f| {
-            let (a, last) = (alu(f, Opcode::Usge), value_at(f.values.len() - 1));
-            f.values[a].args[0] = last;
-        });
-    }
-
-    #[test]
-    fn v02_operand_count() {
-        broken("V02", |f| {
-            let a = alu(f, Opcode::Add);
-            f.values[a].args.pop();
-        });
-    }
-
-    #[test]
-    fn v03_operand_width() {
-        broken("V03", |f| {
-            let pair = find(f, |d| d.op == VOp::Pair);
-            let narrow = f.values[pair].args[0];
-            let d = alu(f, Opcode::Dadd);
-            f.values[d].args[0] = narrow;
-        });
-    }
-
-    #[test]
-    fn v04_width() {
-        broken("V04", |f| {
-            let a = alu(f, Opcode::Mul);
-            f.values[a].wide = true;
-        });
-    }
-
-    #[test]
-    fn v05_half() {
-        broken("V05", |f| {
-            let h = find(f, |d| matches!(d.op, VOp::Half(_)));
-            f.values[h].op = VOp::Half(2);
-        });
-    }
-
-    #[test]
-    fn v06_projection() {
-        broken("V06", |f| {
-            let p = find(f, |d| matches!(d.op, VOp::Proj(_)));
-            f.values[p].op = VOp::Proj(5);
-        });
-    }
-
-    #[test]
-    fn v07_slots() {
-        broken("V07", |f| {
-            f.multis[0].slots.pop();
-        });
-        broken("V07", |f| {
-            let r = find(f, |d| matches!(d.op, VOp::Reg(..)));
-            f.values[r].op = VOp::Reg(RegId(99), 0);
-        });
-    }
-
-    #[test]
-    fn v08_numbering() {
-        broken("V08", |f| {
-            let copy = f.values[alu(f, Opcode::Mul)].clone();
-            f.values.alloc(copy);
-        });
-    }
-
-    #[test]
-    fn v09_phi_lists() {
-        broken("V09", |f| {
-            let p = the_if(f).results[0];
-            the_loop(f).results.push(p);
-        });
-        broken("V09", |f| {
-            let a = alu(f, Opcode::Add);
-            the_if(f).results[0] = a;
-        });
-    }
-
-    #[test]
-    fn v10_argument_counts() {
-        broken("V10", |f| {
-            the_loop(f).inits.pop();
-        });
-    }
-
-    #[test]
-    fn v11_targets() {
-        broken("V11", |f| {
-            f.body.items.push(Item::Depart(RegionId(77), Vec::new()))
-        });
-        broken("V11", |f| {
-            f.body.items.push(Item::Repeat(FUNCTION, Vec::new()))
-        });
-    }
-
-    #[test]
-    fn v12_effects() {
-        broken("V12", |f| {
-            let first = f.body.items[0].clone();
-            f.body.items.insert(0, first);
-        });
-        broken("V12", |f| {
-            let a = alu(f, Opcode::Mul);
-            f.body.items.push(Item::Effect(a));
-        });
-    }
-
-    #[test]
-    fn v13_operands_exist_together() {
-        broken("V13", |f| {
-            // A fetch of its own in each arm, and a sum of both behind the branch.
-            let text = "FRAG\nDCL IN[0], GENERIC[0]\nDCL OUT[0], COLOR\nDCL SAMP[0]\nUIF IN[0].xxxx\nTEX TEMP[0].x, IN[0], SAMP[0], 2D\n\
-                ELSE\nTEX TEMP[0].x, IN[0].yyyy, SAMP[0], 2D\nENDIF\nADD OUT[0].x, TEMP[0].xxxx, IN[0].xxxx\nEND\n";
-            *f = lift(&tgsi::parse(text).0).unwrap_or_else(|e| panic!("{e}"));
-            let b = the_if(f);
-            let arms: Args = [&b.then_args, &b.else_args]
-                .into_iter()
-                .flatten()
-                .flatten()
-                .copied()
-                .collect();
-            let sum = alu(f, Opcode::Add);
-            f.values[sum].args = arms;
-        });
-    }
-
-    #[test]
-    fn v14_nothing_behind_a_departure() {
-        broken("V14", |f| {
-            let args = f.end_args.take().unwrap_or_default();
-            let first = f.body.items.remove(0);
-            f.body.items.insert(0, Item::Depart(FUNCTION, args));
-            f.body.items.push(first);
-        });
-    }
-
-    #[test]
-    fn v15_uses_are_dominated() {
-        broken("V15", |f| {
-            let inner = the_loop(f).params[0];
-            the_loop(f).inits[0] = inner;
-        });
-    }
-
-    #[test]
-    fn v16_ends() {
-        broken("V16", |f| the_if(f).then_args = None);
-        broken("V16", |f| the_loop(f).exits = false);
-        broken("V16", |f| f.end_args = None);
-    }
-
-    #[test]
-    fn v17_places() {
-        broken("V17", |f| {
-            f.body.items.remove(0);
-        });
-    }
-
-    #[test]
-    fn v18_conditions_are_narrow() {
-        broken("V18", |f| {
-            let wide = alu(f, Opcode::Dadd);
-            the_if(f).cond = wide;
-        });
-    }
-
-    #[test]
-    fn violations_read_well() {
-        let mut f = sound();
-        f.body.items.remove(0);
-        let found = verify(&f);
-        assert_eq!(
-            found[0].to_string(),
-            format!(
-                "V17 at %{}: used, but has no place in the tree",
-                ix(found[0].at.expect("a value"))
-            )
-        );
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@
 mod bench;
 mod capture;
 mod docs;
+mod mutate;
 mod prove;
 
 use clap::{Parser, Subcommand};
@@ -24,6 +25,8 @@ enum Command {
     Capture(capture::Args),
     /// Write docs/passes.md and docs/rules.md
     Docs(docs::Args),
+    /// Make small faults in rules, folder, verifier and checker, and count those that are caught
+    Mutate(mutate::Args),
     /// Prove the rewrite rules and write passes/rules/proofs.lock
     Prove(prove::Args),
 }
@@ -33,6 +36,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Mutate(args) => mutate::run(&args),
         Command::Prove(args) => prove::run(&args),
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Address registers are cells too: an address is a value that its load writes, and that is old when
 //! the word it was loaded from is written again. Arrays are opaque and live throughout, so no word
-//! may stand in one. What outputs hold in the end is not looked at.
+//! may stand in one. Where the program ends each output must hold its word.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -149,6 +149,14 @@ fn cell(reg: &Register, chan: u8) -> Check<Cell> {
     }
 }
 
+/// The cell of a channel of an address register.
+fn address_cell(register: i32, chan: u8) -> Check<Cell> {
+    match u32::try_from(register) {
+        Ok(number) if number < OUTPUTS => Ok(channel(ADDRESSES + number, chan)),
+        _ => Err("no address register".to_owned()),
+    }
+}
+
 /// What a flow instruction does.
 fn printed_flow(op: Opcode) -> Option<Step> {
     Some(match op {
@@ -228,6 +236,10 @@ impl<'a> Reader<'a> {
         let lines = &self.l.lines;
         let mut insts = program.insts.iter().enumerate();
         let mut steps = Vec::with_capacity(program.insts.len() + 8);
+        let outputs = Step::Inst {
+            reads: self.outputs(),
+            writes: SmallVec::new(),
+        };
         for (at, line) in lines.lines.iter().enumerate() {
             if lines.silent(at) {
                 continue;
@@ -240,12 +252,27 @@ impl<'a> Reader<'a> {
                 reads: access.reads,
                 writes: access.writes,
             });
-            steps.extend(printed_flow(inst.op));
+            let flow = printed_flow(inst.op);
+            if flow == Some(Step::Return) {
+                steps.push(outputs.clone());
+            }
+            steps.extend(flow);
         }
+        steps.push(outputs);
         match insts.next() {
             Some((_, end)) if end.op == Opcode::End && insts.next().is_none() => Ok(steps),
             _ => Err("there are more instructions than lines".to_owned()),
         }
+    }
+
+    /// The words that stand for outputs, and the cells of these.
+    fn outputs(&self) -> SmallVec<[(Value, Cell); 4]> {
+        let ents = (0..).zip(&self.l.p.lir.output);
+        ents.filter_map(|(e, output)| {
+            let (register, chan) = (*output)?;
+            Some((self.word(e), channel(OUTPUTS + register as u32, chan)))
+        })
+        .collect()
     }
 
     fn line(&self, line: &Line, inst: &Inst, access: &mut Access) -> Check {
@@ -253,12 +280,16 @@ impl<'a> Reader<'a> {
             Line::Flow(step, ..) => wanted_flow(*step),
             _ => None,
         };
-        if printed_flow(inst.op) != wanted {
+        let bits = !matches!(line, Line::Flow(Flow::If { bits: false }, ..));
+        if printed_flow(inst.op) != wanted || bits == (inst.op == Opcode::If) {
             return Err("another flow than wanted".to_owned());
         }
         match line {
             Line::Flow(_, cond, _) => match (cond, inst.srcs.first()) {
-                (Some(r), Some(src)) => self.reads(*r, src, 0, access),
+                (Some(r), Some(src)) => {
+                    self.reads(*r, src, 0, access)?;
+                    unsigned(*r, src)
+                }
                 (None, None) => Ok(()),
                 // A label, or the words of an undefined condition.
                 (None, Some(_)) => Ok(()),
@@ -267,11 +298,14 @@ impl<'a> Reader<'a> {
             Line::Load { address, .. } => {
                 let src = inst.srcs.first().ok_or("an address is read from nowhere")?;
                 self.reads(address.r, src, 0, access)?;
+                unsigned(address.r, src)?;
                 let dst = inst.dsts.first().ok_or("an address is loaded nowhere")?;
-                if inst.op != address.op || dst.reg.file != File::Addr || dst.mask != 1 {
+                let direct = !dst.reg.is_indirect() && dst.reg.dim.is_none();
+                let known = inst.op == address.op && !inst.sat && direct;
+                if !known || dst.reg.file != File::Addr || dst.mask != 1 {
                     return Err("not the load of an address".to_owned());
                 }
-                let to = channel(ADDRESSES + dst.reg.index.base as u32, 0);
+                let to = address_cell(dst.reg.index.base, 0)?;
                 access.writes.push((self.address(*address)?, to));
                 Ok(())
             }
@@ -314,7 +348,7 @@ impl<'a> Reader<'a> {
             Ref::Imm(word) => {
                 let found = usize::try_from(reg.index.base)
                     .ok()
-                    .filter(|_| reg.file == File::Imm && !reg.is_indirect())
+                    .filter(|_| reg.file == File::Imm && reg.dim.is_none() && !reg.is_indirect())
                     .and_then(|i| self.imms.get(i))
                     .and_then(|words| words.get(usize::from(chan)));
                 match found {
@@ -379,7 +413,7 @@ impl<'a> Reader<'a> {
             (false, None) => Ok(()),
             (true, Some(a)) if a.file == File::Addr => {
                 let address = *addrs.next().ok_or("an address too many")?;
-                let from = channel(ADDRESSES + a.index as u32, a.comp);
+                let from = address_cell(a.index, a.comp)?;
                 access.reads.push((self.address(address)?, from));
                 Ok(())
             }
@@ -390,6 +424,9 @@ impl<'a> Reader<'a> {
     fn pack(&self, pack: &Pack, inst: &Inst, access: &mut Access) -> Check {
         let (l, n) = (self.l, pack.nodes[0]);
         let node = &l.p.lir.nodes[n as usize];
+        if node.sat != inst.sat && matches!(node.what, What::Alu(_)) {
+            return Err("another saturation than wanted".to_owned());
+        }
         match node.what {
             What::Alu(op) if op == inst.op => self.alu(pack, inst, access),
             What::Alu(_) => Err("another operation than wanted".to_owned()),
@@ -397,10 +434,14 @@ impl<'a> Reader<'a> {
                 let m = l.f.as_multi(v).ok_or("not an operation")?;
                 match m.kind {
                     MultiKind::Store => {
+                        if inst.op != Opcode::Mov || inst.sat != m.inst.sat {
+                            return Err("not the store that is wanted".to_owned());
+                        }
                         let dst = inst.dsts.first().ok_or("stored nowhere")?;
                         self.memory(n, &dst.reg, access)?;
                         let src = inst.srcs.first().ok_or("nothing is stored")?;
                         self.positions(n, 0, &src.reg, &src.swizzle, access)?;
+                        self.signs(n, 0, &m.inst.srcs[0], src)?;
                         let wanted = l.p.source(n, 0).iter().fold(0, |m, o| m | 1 << o.pos);
                         covers(dst, wanted)
                     }
@@ -498,6 +539,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A source has the signs of its words and those of the instruction.
+    fn signs(&self, n: NodeId, k: usize, like: &Src, src: &Src) -> Check {
+        let words = self.l.p.source(n, k).iter();
+        for o in words.filter(|o| !matches!(o.r, Ref::Undef(_))) {
+            if (o.neg != like.neg, o.abs || like.abs) != (src.neg, src.abs) {
+                return Err(format!("source {k} has a wrong sign"));
+            }
+        }
+        Ok(())
+    }
+
     fn load(&self, node: &Node, like: &Inst, inst: &Inst, access: &mut Access) -> Check {
         let (Some(dst), Some(src)) = (inst.dsts.first(), inst.srcs.first()) else {
             return Err("not a load".to_owned());
@@ -515,7 +567,8 @@ impl<'a> Reader<'a> {
             wanted |= 1 << chan;
             access.writes.push((self.word(e), cell(&dst.reg, chan)?));
         }
-        if inst.op != Opcode::Mov || wanted != dst.mask {
+        let plain = inst.op == Opcode::Mov && !inst.sat && !src.neg && !src.abs;
+        if !plain || wanted != dst.mask {
             return Err("not the load that is wanted".to_owned());
         }
         Ok(())
@@ -525,14 +578,18 @@ impl<'a> Reader<'a> {
     fn whole(&self, pack: &Pack, like: &Inst, inst: &Inst, access: &mut Access) -> Check {
         let n = pack.nodes[0];
         let node = &self.l.p.lir.nodes[n as usize];
-        let count = |i: &Inst| (i.op, i.dsts.len(), i.srcs.len(), i.offsets.len());
-        if count(like) != count(inst) {
+        let count = |i: &Inst| (i.op, i.sat, i.dsts.len(), i.srcs.len(), i.offsets.len());
+        if count(like) != count(inst) || like.target != inst.target || like.memory != inst.memory {
             return Err("another operation than wanted".to_owned());
         }
         for (k, (like, src)) in like.srcs.iter().zip(&inst.srcs).enumerate() {
             if like.reg.file == File::Null {
                 self.positions(n, k, &src.reg, &src.swizzle, access)?;
+                self.signs(n, k, like, src)?;
             } else {
+                if (like.swizzle, like.neg, like.abs) != (src.swizzle, src.neg, src.abs) {
+                    return Err("a resource is read otherwise".to_owned());
+                }
                 let slots = [Slot::SrcDim(k as u8), Slot::SrcIndex(k as u8)];
                 self.resource(&like.reg, node, slots, &src.reg, access)?;
             }
@@ -545,6 +602,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         if tgsi::usage::is_resource(like.dsts[0].reg.file) {
+            covers(first, like.dsts[0].mask)?;
             let slots = [Slot::DstDim, Slot::DstIndex];
             return self.resource(&like.dsts[0].reg, node, slots, &first.reg, access);
         }
@@ -643,6 +701,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A condition or an address is read as it is.
+fn unsigned(r: Ref, src: &Src) -> Check {
+    match (src.neg || src.abs) && !matches!(r, Ref::Undef(_)) {
+        true => Err("a wrong sign".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// A write mask must hold these channels and no other.
 fn covers(dst: &Dst, wanted: u8) -> Check {
     match dst.mask == wanted {
@@ -662,188 +728,4 @@ fn named(cell: Cell) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use tgsi::{File, Program, Register};
-    use tgsi_interp::equiv::{EquivOptions, compare};
-    use tgsi_ir::layout::layout;
-    use tgsi_ir::lift;
-    use tgsi_pack::lir;
-    use tgsi_pack::pack::{PackOptions, pack};
-    use tgsi_pack::sched::{Scheduler, Strategy};
-    use tgsi_pack::webs::{WebOptions, settle_undefined, webs};
-
-    use super::super::{Draft, LowerOptions, Lowering};
-
-    /// Calls `f` with the lowering of each program in some folders, packed as the source has it.
-    fn each_program(mut f: impl FnMut(&str, Lowering<'_>)) {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-        for folder in ["corpus", "cases/flow", "cases/regress", "cases/eras"] {
-            let files = std::fs::read_dir(tests.join(folder)).expect("a folder");
-            let mut paths: Vec<_> = files.map(|f| f.expect("a file").path()).collect();
-            paths.sort();
-            paths.retain(|p| p.extension().is_some_and(|e| e == "tgsi"));
-            for path in paths {
-                let text = std::fs::read_to_string(&path).expect("a program");
-                let (input, _) = tgsi::parse(&text);
-                let Ok(function) = lift(&input) else { continue };
-                let l = layout(&function);
-                let mut lir = lir::build(&function, &l, true);
-                let options = WebOptions {
-                    no_int_outputs: false,
-                    whole_outputs: &[],
-                };
-                let w = webs(&lir, &l, options);
-                settle_undefined(&mut lir, &w);
-                let options = PackOptions {
-                    level_limit: None,
-                    whole_outputs: &[],
-                    seed: 0,
-                    reach: u32::MAX,
-                    virgl: false,
-                    plain_coordinates: false,
-                    mix: Some(function.zero_wins),
-                    addresses: super::super::address_registers(&input),
-                    indexed_reads: u32::MAX,
-                };
-                let p = pack(&function, &lir, &w, &options);
-                let order = Scheduler::new(&p).schedule(Strategy::Late);
-                let options = LowerOptions::default();
-                let low = Draft::new(&function, &l, &p, &order, &input, options)
-                    .and_then(|draft| draft.allocate(None));
-                if let Ok(Some(low)) = low {
-                    f(&path.display().to_string(), low);
-                }
-            }
-        }
-    }
-
-    /// Faults of one kind.
-    #[derive(Default)]
-    struct Tally {
-        caught: u32,
-        harmless: u32,
-    }
-
-    impl Tally {
-        /// A fault that is not caught must not change what the program computes.
-        fn note(&mut self, low: &Lowering<'_>, right: &Program, wrong: &Program) {
-            if low.check(wrong).is_err() {
-                self.caught += 1;
-                return;
-            }
-            self.harmless += 1;
-            let options = EquivOptions {
-                cases: 4,
-                ..EquivOptions::default()
-            };
-            let report = compare(right, wrong, &options);
-            let text = |p| tgsi::print(p, &tgsi::Dialect::mesa());
-            assert!(report.is_equal(), "{}{}", text(right), text(wrong));
-        }
-
-        fn told(&self, what: &str) {
-            let Tally { caught, harmless } = self;
-            println!("{what}: {caught} caught, {harmless} without effect");
-            assert!(*caught > 300, "{what}: {caught}");
-        }
-    }
-
-    /// Whether a register holds words.
-    fn words(reg: &Register) -> bool {
-        reg.file == File::Temp && !reg.is_indirect()
-    }
-
-    #[test]
-    fn faults_of_printing_are_caught() {
-        let mut tallies: [Tally; 4] = Default::default();
-        let [registers, swizzles, targets, masks] = &mut tallies;
-        each_program(|name, low| {
-            let Ok(right) = low.print() else { return };
-            assert_eq!(low.check(&right), Ok(()), "{name}");
-            let outside = low.assignment.temps as i32;
-            let mut wrong = right.clone();
-            for (i, inst) in right.insts.iter().enumerate() {
-                for (k, src) in inst.srcs.iter().enumerate() {
-                    if !words(&src.reg) {
-                        continue;
-                    }
-                    wrong.insts[i].srcs[k].reg.index.base = outside;
-                    registers.note(&low, &right, &wrong);
-                    wrong.insts[i].srcs[k] = *src;
-                    let swizzle = &mut wrong.insts[i].srcs[k].swizzle;
-                    swizzle.iter_mut().for_each(|c| *c = (*c + 1) % 4);
-                    swizzles.note(&low, &right, &wrong);
-                    wrong.insts[i].srcs[k] = *src;
-                }
-                for (k, dst) in inst.dsts.iter().enumerate() {
-                    if !words(&dst.reg) {
-                        continue;
-                    }
-                    wrong.insts[i].dsts[k].reg.index.base = outside;
-                    targets.note(&low, &right, &wrong);
-                    wrong.insts[i].dsts[k] = *dst;
-                    if dst.mask != 0xf {
-                        wrong.insts[i].dsts[k].mask = dst.mask << 1 & 0xf | dst.mask >> 3;
-                        masks.note(&low, &right, &wrong);
-                        wrong.insts[i].dsts[k] = *dst;
-                    }
-                }
-            }
-        });
-        let names = [
-            "registers read",
-            "swizzles",
-            "registers written",
-            "write masks",
-        ];
-        names
-            .iter()
-            .zip(&tallies)
-            .for_each(|(name, t)| t.told(name));
-    }
-
-    #[test]
-    fn faults_of_places_are_caught() {
-        let mut tally = Tally::default();
-        each_program(|_, mut low| {
-            let Ok(right) = low.print() else { return };
-            let place = low.assignment.place.clone();
-            // Each register where the next one is.
-            for (i, next) in (0..place.len()).zip(1..).take(60) {
-                low.assignment.place[i].temp = place[next % place.len()].temp;
-                if low.assignment.place[i] != place[i]
-                    && let Ok(wrong) = low.print()
-                {
-                    tally.note(&low, &right, &wrong);
-                }
-                low.assignment.place[i] = place[i];
-            }
-        });
-        tally.told("places");
-    }
-
-    #[test]
-    fn a_refused_allocation_gives_the_input() {
-        let (program, _) = tgsi::parse(
-            "FRAG\nDCL IN[0], GENERIC[0], PERSPECTIVE\nDCL OUT[0], COLOR\nDCL TEMP[0..1]\n\
-             MOV TEMP[0], IN[0]\nADD TEMP[1], TEMP[0], TEMP[0]\nMUL OUT[0], TEMP[1], TEMP[1]\nEND\n",
-        );
-        for level in [crate::Level::O1, crate::Level::O2, crate::Level::O3] {
-            let options = crate::Options {
-                level,
-                check_regalloc: true,
-                ..crate::Options::default()
-            };
-            assert!(!crate::optimize(&program, &options).unchanged);
-            super::REFUSES.set(true);
-            let outcome = crate::optimize(&program, &options);
-            super::REFUSES.set(false);
-            let fallback = outcome.fallback.map(|f| (f.kind, f.stage));
-            let wanted = (crate::FallbackKind::Unverified, "lower".to_owned());
-            assert_eq!(fallback, Some(wanted));
-            assert!(outcome.unchanged && outcome.program == program);
-        }
-    }
-}
+mod tests;

@@ -473,6 +473,57 @@ fn checker_straight_lines() {
 }
 
 #[test]
+fn checker_orders_violations() {
+    // By step, whatever the order of the cells, and each once.
+    checks(
+        "> v1@0.x v2@0.y; > v3@0.x; v2@0.y >; v2@0.z v2@0.z >; v1@0.x >; > v4@0.w v5@0.w; v2@0.y v1@0.x >",
+        &[],
+        expect![[r#"
+            Violation { step: 3, kind: Read { value: Value(2), cell: Cell { temp: 0, chan: 2 }, found: Empty } }
+            Violation { step: 4, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Other(Value(3)) } }
+            Violation { step: 5, kind: WriteClash { cell: Cell { temp: 0, chan: 3 }, first: Value(4), second: Value(5) } }
+            Violation { step: 6, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Other(Value(3)) } }
+        "#]],
+    );
+    // One value in one cell, twice in a step, is one write.
+    checks(
+        "> v1@0.x v1@0.x; > v1@0.y; v1@0.x >",
+        &[],
+        expect![[r#"
+            Violation { step: 2, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+    checks(
+        "> v1@0.x; > v1@0.x v1@0.x; > v1@0.y; v1@0.x >",
+        &[],
+        expect![[r#"
+            Violation { step: 3, kind: Read { value: Value(1), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+    checks("> v1@0.x v1@0.x; v1@0.x >", &[], expect![[""]]);
+    // Two clashes in a step, and none between steps.
+    checks(
+        "> v1@0.x v2@0.x v3@0.x; > v1@0.x",
+        &[],
+        expect![[r#"
+        Violation { step: 0, kind: WriteClash { cell: Cell { temp: 0, chan: 0 }, first: Value(1), second: Value(2) } }
+        Violation { step: 0, kind: WriteClash { cell: Cell { temp: 0, chan: 0 }, first: Value(2), second: Value(3) } }
+    "#]],
+    );
+    // A read of the cell stands between none of the writes.
+    checks("v9@0.x > v1@0.x", &[9], expect![[""]]);
+    // Several undefined values in one cell, and an ordinary one beside them.
+    checks(
+        "IF; > v3@0.x; ELSE; > v2@0.x; > v2@0.y; ENDIF; v2@0.x v1@0.x v3@0.x v2@0.x >",
+        &[1, 2],
+        expect![[r#"
+            Violation { step: 6, kind: Read { value: Value(2), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+            Violation { step: 6, kind: Read { value: Value(3), cell: Cell { temp: 0, chan: 0 }, found: Mixed } }
+        "#]],
+    );
+}
+
+#[test]
 fn checker_joins() {
     checks(
         "IF; > v1@0.x; ELSE; > v1@0.x; ENDIF; v1@0.x >",

@@ -3,6 +3,7 @@
 mod facts;
 mod rows;
 mod usage;
+mod values;
 mod vectors;
 
 use tgsi::{Dst, File, Inst, Opcode, Register, Span, Src, XYZW, eval};
