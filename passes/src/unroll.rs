@@ -323,6 +323,7 @@ fn inner(body: &Body, found: &mut FxHashSet<RegionId>) {
 mod tests {
     use expect_test::expect;
 
+    use super::{MAX_TRIPS, counters};
     use crate::testing::{after, lifted, outs, tree, unchanged};
     use crate::{PassCx, clean};
 
@@ -339,6 +340,20 @@ mod tests {
              UADD TEMP[0].x, TEMP[0].xxxx, IMM[1].yyyy\n\
              ENDLOOP\n"
         )
+    }
+
+    #[test]
+    fn iterations_are_counted_up_to_the_limit() {
+        // The test at the head runs once more than the body.
+        for (trips, known) in [(MAX_TRIPS - 1, true), (MAX_TRIPS, false)] {
+            let header = format!(
+                "FRAG\nDCL OUT[0], COLOR\nDCL TEMP[0..1]\nIMM[0] UINT32 {{0, 0, 0, {trips}}}\nIMM[1] UINT32 {{0, 1, 0, 0}}\n"
+            );
+            let text = counted("IMM[0].wwww", "") + "MOV OUT[0].x, TEMP[0].xxxx\nEND\n";
+            let found = counters(&lifted(&(header + &text)));
+            let range = found.first().map(|c| (c.1, c.2));
+            assert_eq!(range.is_some(), known, "{trips} iterations: {range:?}");
+        }
     }
 
     #[track_caller]

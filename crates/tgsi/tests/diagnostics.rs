@@ -514,6 +514,7 @@ fn flow() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn findings_are_bounded() {
     let text = format!("FRAG\n{}END\n", "FOO\n".repeat(2000));
     let found = findings(text.as_bytes());

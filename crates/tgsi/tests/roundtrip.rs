@@ -355,6 +355,7 @@ fn damaged_programs_survive_as_well() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn any_bytes_give_an_answer() {
     let mut random = Random(42);
     for round in 0..2000 {

@@ -869,6 +869,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn calls_that_double_at_each_level_end_at_the_limit() {
         let mut text = String::from("CAL :2\nEND\n");
         for i in 0..40 {
