@@ -19,4 +19,4 @@ pub use generate::{program, program_text};
 pub use oracle::{Effort, Failure, FailureKind, Findings, TestCase, check};
 pub use setup::Setup;
 pub use shrink::shrink;
-pub use text::{check_text, mutate_text};
+pub use text::{check_text, mutate_text, random_text};

@@ -73,6 +73,38 @@ const PIECES: &[&str] = &[
     "CALLNZ TEMP[0] :3\n",
 ];
 
+/// Words that stand between others.
+const TOKENS: &[&str] = &[
+    "DCL ",
+    "IMM[0] ",
+    "FLT32 ",
+    "UINT32 ",
+    "INT32 ",
+    "IN[0]",
+    "OUT[0]",
+    "TEMP[0]",
+    "TEMP[1..3]",
+    "CONST[0][0]",
+    "SV[0]",
+    "SVIEW[0]",
+    "IMAGE[0]",
+    "BUFFER[0]",
+    "MEMORY[0]",
+    "POSITION",
+    "GENERIC[",
+    "COLOR",
+    ", ",
+    "PERSPECTIVE",
+    "SHADOW2D",
+    "0.5",
+    "-1",
+    "{1, 2, 3, 4}",
+    ".x",
+    ".xyzz",
+    "IMM[",
+    "|",
+];
+
 /// A text that differs from `text` in a few places which `bytes` choose.
 pub fn mutate_text(text: &str, bytes: &[u8]) -> String {
     let mut c = Choices::new(bytes);
@@ -113,23 +145,47 @@ fn swap_lines(text: &mut Vec<u8>, c: &mut Choices<'_>) {
     *text = lines.join(&b'\n');
 }
 
-/// Reads, checks, optimises and prints any text.
+/// Words and marks of the language in no order, and what the pieces hold.
+pub fn random_text(bytes: &[u8]) -> String {
+    let mut c = Choices::new(bytes);
+    let mut text = c
+        .name(&["FRAG\n", "VERT\n", "COMP\n", "GEOM\n", ""])
+        .to_owned();
+    while !c.is_empty() {
+        match c.below(8) {
+            0 | 1 => text += c.name(PIECES),
+            2 => {
+                let op = c.below(tgsi::opcode::OPCODES.len());
+                text += tgsi::opcode::OPCODES[op].name;
+            }
+            3 => text += c.name(TOKENS),
+            4 => text += &c.word().to_string(),
+            5 => text.push('\n'),
+            6 => text.push(c.below(128) as u8 as char),
+            _ => text.push(' '),
+        }
+    }
+    text
+}
+
+/// Whether a text was accepted as a program, after it was read, checked and printed, and, if it was
+/// accepted, optimised. A text that was refused is printed and read once more too.
 ///
 /// # Errors
 /// If what was accepted does not survive printing.
-pub fn check_text(text: &str) -> Result<(), String> {
+pub fn check_text(text: &str) -> Result<bool, String> {
     let (program, diagnostics) = parse(text);
     let found = diagnose(&program, Some(text));
+    let dialect = detect_dialect(text, &program);
+    let printed = print(&program, &dialect);
+    let (again, new) = parse(&printed);
     if diagnostics
         .iter()
         .chain(&found)
         .any(|d| d.severity == Severity::Error)
     {
-        return Ok(());
+        return Ok(false);
     }
-    let dialect = detect_dialect(text, &program);
-    let printed = print(&program, &dialect);
-    let (again, new) = parse(&printed);
     if let Some(d) = new.iter().find(|d| d.severity == Severity::Error) {
         return Err(format!(
             "the print of a sound program has an error: {} (line {})\n{printed}",
@@ -145,6 +201,6 @@ pub fn check_text(text: &str) -> Result<(), String> {
         ..Options::default()
     };
     optimize_text(text, &options, None)
-        .map(|_| ())
+        .map(|_| true)
         .map_err(|d| format!("refused: {d:?}"))
 }

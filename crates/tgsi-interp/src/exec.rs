@@ -117,14 +117,17 @@ pub fn run_masked(
         inputs,
         options,
         fills,
+        false,
     )
 }
 
+/// [`run_masked`] of a decoded program; `nans` as in [`MaskedOutcome::join`].
 pub(crate) fn masked(
     prepared: &Prepared,
     inputs: &Inputs,
     options: &RunOptions,
     fills: &[u64],
+    nans: bool,
 ) -> MaskedOutcome {
     let go = |fill: u64| {
         run_code(
@@ -142,7 +145,7 @@ pub(crate) fn masked(
         if !(flags.read_unset || flags.free_nan) || stopped {
             break;
         }
-        result.meet(&go(*fill));
+        result.join(&go(*fill), nans);
     }
     result
 }

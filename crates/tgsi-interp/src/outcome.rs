@@ -109,13 +109,22 @@ pub struct MaskedOutcome {
     pub emitted_undefined: bool,
 }
 
-fn meet_word(a: &mut Option<Word>, b: Word) {
+fn meet_word(a: &mut Option<Word>, b: Word, nans: bool) {
     if let Some(w) = a {
         let nan = |x: u32| f32::from_bits(x).is_nan();
+        let both = nan(w.bits) && nan(b.bits);
         // Any NaN in one run and a certain one, a folded one say, in another: a NaN in each.
-        let same_nan = (w.float || b.float) && nan(w.bits) && nan(b.bits);
-        if w.bits != b.bits && !same_nan {
+        let same_nan = (w.float || b.float) && both;
+        if b.unset {
             *a = None;
+        } else if w.bits != b.bits && !same_nan {
+            // A NaN in each run, though no operation on floats made it: which one is unknown. As
+            // the upper half of a NaN of 64 bits it counts if it is one in each run.
+            w.unset = true;
+            w.bits = w.bits & b.bits | 0x7f80_0001;
+            if !(nans && both) {
+                *a = None;
+            }
         } else {
             if !w.float {
                 w.bits = b.bits;
@@ -126,10 +135,11 @@ fn meet_word(a: &mut Option<Word>, b: Word) {
     }
 }
 
-fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
+fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4], nans: bool) {
     for half in [0, 2] {
         let theirs = (b[half], b[half + 1]);
         if let Some(mine) = a[half].zip(a[half + 1])
+            && !(theirs.0.unset || theirs.1.unset)
             && (is_double(mine) || is_double(theirs))
             && wide_nan(mine)
             && wide_nan(theirs)
@@ -140,8 +150,8 @@ fn meet_vec(a: &mut [Option<Word>; 4], b: &[Word; 4]) {
             }
             continue;
         }
-        meet_word(&mut a[half], b[half]);
-        meet_word(&mut a[half + 1], b[half + 1]);
+        meet_word(&mut a[half], b[half], nans);
+        meet_word(&mut a[half + 1], b[half + 1], nans);
     }
 }
 
@@ -209,16 +219,23 @@ impl MaskedOutcome {
 
     /// Forgets the words in which another run, with another fill, differs.
     pub fn meet(&mut self, run: &Outcome) {
+        self.join(run, false);
+    }
+
+    /// As [`Self::meet`]. With `nans` a word stays that is a NaN in each run, though not the same one:
+    /// it is marked `unset`. That is enough where the source made a NaN, whose bits are free, and the
+    /// result has one that was copied from elsewhere.
+    pub(crate) fn join(&mut self, run: &Outcome, nans: bool) {
         let out = &mut self.outcome;
         self.kill_defined &= !(out.kill ^ run.kill);
         for (a, b) in out.outputs.iter_mut().zip(&run.outputs) {
             for (x, y) in a.lanes.iter_mut().zip(&b.lanes) {
-                meet_vec(x, y);
+                meet_vec(x, y, nans);
             }
         }
         for (a, b) in out.memory.iter_mut().zip(&run.memory) {
             for (x, y) in a.words.iter_mut().zip(&b.words) {
-                meet_word(x, *y);
+                meet_word(x, *y, nans);
             }
         }
         let same_shape = out.emitted.len() == run.emitted.len()
@@ -228,7 +245,7 @@ impl MaskedOutcome {
         if same_shape {
             for (a, b) in out.emitted.iter_mut().zip(&run.emitted) {
                 if let (Some(x), Some(y)) = (&mut a.words, &b.words) {
-                    x.iter_mut().zip(y).for_each(|(x, y)| meet_vec(x, y));
+                    x.iter_mut().zip(y).for_each(|(x, y)| meet_vec(x, y, nans));
                 }
             }
         } else {

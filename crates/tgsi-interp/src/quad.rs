@@ -291,17 +291,20 @@ impl Quad {
             return;
         }
         let fill = m.fill;
-        let any = |chan: usize| {
+        let any = |chan: usize, word: u32| {
             if fill < 3 {
                 return rng::hash(&[0x006e_616e, fill]) as u32 & 0x803f_ffff;
             }
             let h = rng::hash(&[0x006e_616e, fill, u64::from(pc), chan as u64]);
-            // All ones and no payload are words that integer operations treat apart.
+            // All ones and no payload are words that integer operations treat apart. A machine
+            // may also pass an operand on, with either sign, and equal that operand.
             match h >> 61 {
                 0 => u32::MAX,
                 1 => 0x7fff_ffff,
                 2 => 0x8000_0000,
                 3 => 0,
+                4 => word,
+                5 => word ^ 0x8000_0000,
                 _ => h as u32,
             }
         };
@@ -309,8 +312,8 @@ impl Quad {
             for half in [0, 2] {
                 let pair = u64::from(words[half]) | u64::from(words[half + 1]) << 32;
                 if f64::from_bits(pair).is_nan() {
-                    words[half + 1] = any(half + 1) | 0x7ff8_0000;
-                    words[half] = any(half);
+                    words[half + 1] = any(half + 1, words[half + 1]) | 0x7ff8_0000;
+                    words[half] = any(half, words[half]);
                     m.flags.free_nan = true;
                 }
             }
@@ -318,7 +321,7 @@ impl Quad {
         }
         for (chan, word) in words.iter_mut().enumerate() {
             if f32::from_bits(*word).is_nan() {
-                *word = any(chan) | 0x7fc0_0000;
+                *word = any(chan, *word) | 0x7fc0_0000;
                 m.flags.free_nan = true;
             }
         }
@@ -559,7 +562,8 @@ pub(crate) fn made(inst: &Decoded, srcs: &[Fetched]) -> u8 {
                 let mut value = srcs.get(i).copied().unwrap_or_default();
                 let src = inst.srcs.get(i);
                 if src.is_some_and(|s| s.abs || s.negate == Negate::Float) {
-                    value.made |= 0x0f;
+                    // The modifier is one of 32 bits: no half of a pair is left.
+                    value.made = 0x0f;
                 }
                 value
             });

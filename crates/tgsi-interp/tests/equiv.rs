@@ -212,3 +212,57 @@ fn reading_outside_of_an_array_is_harmless_where_nothing_depends_on_it() {
     assert!(r.is_equal() && r.cases_run == 32, "{r:#?}");
     assert!(!go(&a, &c).is_equal());
 }
+
+/// Where a float operation of the source makes a NaN, a NaN that the result copies will do, even one
+/// of which the bits depend on what is unknown.
+#[test]
+fn a_nan_of_unknown_bits_is_a_nan() {
+    let imm = "IMM[3] UINT32 {2147483648, 2143289344, 2143289345, 1}\n";
+    // The upper half of a NaN of 64 bits is a NaN; the sum with -0 makes one of it.
+    let double = format!("{imm}DADD TEMP[0].xy, IN[0].xyxy, IMM[0].xxxx\n");
+    same(
+        &format!("{double}ADD OUT[0].x, TEMP[0].yyyy, IMM[3].xxxx"),
+        &format!("{double}MOV OUT[0].x, TEMP[0].yyyy"),
+    );
+    // One NaN or another, as a bit of a third one says.
+    let choice = format!(
+        "{imm}RCP TEMP[0].x, IMM[0].xxxx\nMUL TEMP[0].x, TEMP[0].xxxx, IMM[0].xxxx\n\
+         AND TEMP[0].x, TEMP[0].xxxx, IMM[3].wwww\nMOV OUT[0].x, IMM[3].zzzz\nUIF TEMP[0].xxxx\n"
+    );
+    let made = format!("{choice}MOV OUT[0].x, |IMM[3].yyyy|\nENDIF");
+    same(&made, &format!("{choice}MOV OUT[0].x, IMM[3].yyyy\nENDIF"));
+    differ(&made, &format!("{choice}MOV OUT[0].x, IMM[0].xxxx\nENDIF"));
+    differ(
+        &format!("{imm}MOV OUT[0].x, IMM[3].yyyy"),
+        &format!("{choice}MOV OUT[0].x, IMM[3].yyyy\nENDIF"),
+    );
+}
+
+/// A NaN of 32 bits is no upper half of a NaN of 64 bits.
+#[test]
+fn nans_of_two_widths_differ() {
+    let nan = "IMM[3] UINT32 {0, 2146959360, 2139095041, 0}\n";
+    let double = format!("{nan}DADD OUT[0].xy, IMM[3].xyxy, IMM[0].xxxx");
+    same(&double, &format!("{nan}MOV OUT[0].xy, IMM[3].xyxy"));
+    differ(&double, &format!("{nan}MOV OUT[0].xy, IMM[3].xzxz"));
+}
+
+/// A NaN may have the bits of the operand that it came from, or not: a test for equal bits is open.
+#[test]
+fn a_nan_may_equal_its_operand() {
+    let test = "USNE OUT[0], IN[0], TEMP[0]";
+    same(
+        &format!("MUL TEMP[0], -IN[0], IMM[0].xxxx\n{test}"),
+        &format!("MUL TEMP[0], IN[0], -IMM[0].xxxx\n{test}"),
+    );
+}
+
+/// A word with a sign modifier of 32 bits is no half of a 64-bit result any more.
+#[test]
+fn modified_halves_are_words_of_their_own() {
+    let wide = "F2D TEMP[0].zw, IN[0]\n";
+    same(
+        &format!("{wide}UCMP OUT[0].zw, IMM[0].yyyy, |TEMP[0]|, IMM[0].xxxx"),
+        &format!("{wide}MOV OUT[0].zw, |TEMP[0]|"),
+    );
+}

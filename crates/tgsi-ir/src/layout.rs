@@ -10,7 +10,7 @@
 use smallvec::SmallVec;
 
 use crate::ir::*;
-use crate::rewrite::ends_body;
+use crate::rewrite::{ends_body, known_branch};
 
 /// Number of a block.
 pub type BlockId = u32;
@@ -271,6 +271,9 @@ impl<'a> Builder<'a> {
     }
 
     fn branch(&mut self, i: &'a If, at: BlockId) -> Option<BlockId> {
+        if let Some(first) = known_branch(self.f, i) {
+            return self.decided(i, first, at);
+        }
         self.l.blocks[at as usize].cond = Some(i.cond);
         self.l.script.push(Step::If { bits: i.bits });
         let mut preds = SmallVec::new();
@@ -291,6 +294,22 @@ impl<'a> Builder<'a> {
             return None;
         }
         let next = self.block(preds, i.at[2] + 1);
+        self.define(next, &i.results);
+        Some(next)
+    }
+
+    /// The arm that a branch surely takes. Of the other nothing may be left: what only it leads to
+    /// need not have its copies, so there must be no way there in the text either.
+    fn decided(&mut self, i: &'a If, first: bool, at: BlockId) -> Option<BlockId> {
+        let (arm, args, from) = if first {
+            (&i.then, &i.then_args, i.at[0])
+        } else {
+            (&i.els, &i.else_args, i.at[1])
+        };
+        let head = self.block(SmallVec::from_slice(&[at]), from + 1);
+        let end = self.body(arm, head)?;
+        self.copies(end, &i.results, args.as_deref().unwrap_or(&[]));
+        let next = self.block(SmallVec::from_slice(&[end]), i.at[2] + 1);
         self.define(next, &i.results);
         Some(next)
     }

@@ -191,7 +191,7 @@ pub fn pack(f: &Function, lir: &Lir, webs: &Webs, options: &PackOptions<'_>) -> 
     debug_assert_eq!(p.faults(), Vec::<String>::new(), "after constraints");
     p.dependences(f);
     p.part_circles();
-    p.fold_stores(f);
+    p.fold_stores(f, options);
     if options.mix.is_some() {
         p.note_floats();
     }
@@ -445,6 +445,20 @@ impl Packing {
 
     /// What must agree for two nodes to share an instruction.
     pub fn key(&self, n: NodeId) -> u64 {
+        self.lanes_key(&[n])
+    }
+
+    /// The modifiers of source `k` of lanes that share an instruction: those of what is defined,
+    /// for undefined words take on any. Nothing if all are undefined.
+    fn modifiers(&self, nodes: &[NodeId], k: usize) -> Option<(bool, bool)> {
+        let first = nodes.iter().map(|&n| self.source(n, k)[0]);
+        let mut defined = first.filter(|o| !matches!(o.r, Ref::Undef(_)));
+        defined.next().map(|o| (o.neg, o.abs))
+    }
+
+    /// As [`Self::key`], of lanes that share an instruction already.
+    fn lanes_key(&self, nodes: &[NodeId]) -> u64 {
+        let n = nodes[0];
         let node = &self.lir.nodes[n as usize];
         let What::Alu(op) = node.what else {
             return u64::MAX;
@@ -468,9 +482,8 @@ impl Packing {
             key |= h.finish() << 32;
         }
         for k in 0..node.sources as usize {
-            let o = self.source(n, k)[0];
-            if !matches!(o.r, Ref::Undef(_)) {
-                key |= (u64::from(o.neg) | u64::from(o.abs) << 1) << (2 * k);
+            if let Some((neg, abs)) = self.modifiers(nodes, k) {
+                key |= (u64::from(neg) | u64::from(abs) << 1) << (2 * k);
             }
         }
         key

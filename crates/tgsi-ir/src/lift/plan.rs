@@ -2,6 +2,7 @@
 //! arrays stay memory, where each channel is read last, how control flow nests.
 
 use rustc_hash::FxHashMap;
+use tgsi::usage::dst_mask;
 use tgsi::{File, Index, Inst, Item as Header, Opcode, Program, Register, Stage};
 
 use super::{LiftError, MAX_DEPTH, MAX_REGISTER, addr_regs};
@@ -92,8 +93,10 @@ fn number(reg: &Register, at: usize) -> Result<usize, LiftError> {
 
 impl Scan {
     fn inst(&mut self, inst: &Inst, at: usize) -> Result<(), LiftError> {
-        for d in &inst.dsts {
-            self.dst(&d.reg, d.mask, at)?;
+        for (k, d) in inst.dsts.iter().enumerate() {
+            // A 64-bit result fills its pair where the mask has one half only.
+            let whole = if k == 0 { dst_mask(inst) } else { 0 };
+            self.dst(&d.reg, d.mask | whole, at)?;
         }
         for s in &inst.srcs {
             self.out_memory |= s.reg.file == File::Out;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tgsi_ir::{Function, MultiKind};
 
 use super::{Home, Kind, PackId, PackOptions, Packing, commutes};
-use crate::lir::{NONE, NodeId, Ref, What};
+use crate::lir::{Address, NONE, NodeId, Ref, What};
 
 /// Packs looked at together; reachability is a square of bits this wide.
 const WINDOW: usize = 256;
@@ -133,7 +133,7 @@ impl Packing {
                 continue;
             }
             self.canonical(p);
-            let key = self.key(self.packs[p as usize].nodes[0]);
+            let key = self.lanes_key(&self.packs[p as usize].nodes);
             key_of[i] = (key, self.signature(p));
             keys.push((key, key_of[i].1, i as u16));
         }
@@ -354,7 +354,7 @@ impl Packing {
     }
 
     /// Lets operations write straight to memory where a store does nothing but store their results.
-    pub(super) fn fold_stores(&mut self, f: &Function) {
+    pub(super) fn fold_stores(&mut self, f: &Function, options: &PackOptions<'_>) {
         let is_store = |n: &crate::lir::Node| match n.what {
             What::Multi(v) => f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Store),
             What::Alu(_) => false,
@@ -392,13 +392,42 @@ impl Packing {
                     continue;
                 };
                 if f.as_multi(v).is_some_and(|m| m.kind == MultiKind::Store) {
-                    self.fold_store(p, s, &readers);
+                    self.fold_store(p, s, &readers, options);
                 }
             }
         }
     }
 
-    fn fold_store(&mut self, p: PackId, s: NodeId, readers: &FxHashMap<u32, u32>) {
+    /// Whether there are address registers for all that a pack and the store of its results name.
+    fn has_addresses(&self, s: NodeId, producer: PackId, options: &PackOptions<'_>) -> bool {
+        let mut held: SmallVec<[Address; 4]> = SmallVec::new();
+        let mut hold = |a: Address| {
+            if !held.contains(&a) {
+                held.push(a);
+            }
+        };
+        for &n in self.packs[producer as usize].nodes.iter().chain([&s]) {
+            let node = &self.lir.nodes[n as usize];
+            self.lir.node_addrs(node).iter().for_each(|a| hold(a.1));
+            // What a store writes comes from the pack itself.
+            let words = if n == s { &[] } else { self.lir.words(node) };
+            for o in words {
+                if let Ref::Ext(x, _) = o.r {
+                    let addrs = &self.lir.exts[x as usize].addrs;
+                    addrs.iter().for_each(|&a| hold(a));
+                }
+            }
+        }
+        held.len() <= usize::from(options.addresses)
+    }
+
+    fn fold_store(
+        &mut self,
+        p: PackId,
+        s: NodeId,
+        readers: &FxHashMap<u32, u32>,
+        options: &PackOptions<'_>,
+    ) {
         let words: SmallVec<[_; 4]> = self.source(s, 0).iter().copied().collect();
         let mut producer = NONE;
         let mut lanes = 0;
@@ -456,7 +485,7 @@ impl Packing {
                 return;
             }
         }
-        if self.narrow_pack(producer) {
+        if self.narrow_pack(producer) || !self.has_addresses(s, producer, options) {
             return;
         }
         // No path from the producer to the store but the direct one.

@@ -327,8 +327,8 @@ impl Packing {
                 let pack = &self.packs[p as usize];
                 let k = usize::from(k);
                 let home = self.slot_home(pack, k);
-                let o = self.source(pack.nodes[0], k)[0];
-                Some((home, o.neg, o.abs))
+                let (neg, abs) = self.modifiers(&pack.nodes, k).unwrap_or_default();
+                Some((home, neg, abs))
             }
         }
     }
