@@ -169,9 +169,9 @@ pub fn rewritten(
 /// Limits of equality saturation: what real programs gain from more is less than what it costs.
 pub const SATURATION: Limits = Limits {
     iterations: 4,
-    growth: 8,
+    growth: 6,
     least: 2_000,
-    most: 12_000,
+    most: 9_000,
     matches: 4,
     alternatives: 8,
 };
