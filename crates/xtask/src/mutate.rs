@@ -24,7 +24,7 @@ use schemata::{Numbered, Workshop};
 /// Options of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these areas: rules, folder, verifier, checker
+    /// Only these areas: rules, folder, facts, verifier, checker
     #[arg(long = "area", value_delimiter = ',')]
     areas: Vec<String>,
     /// Mutants of source that are tried of each area, chosen by the seed; 0 tries all
@@ -69,7 +69,7 @@ pub(crate) type Tests = &'static [(&'static str, &'static str)];
 const EVAL: Tests = &[("tgsi", "table"), ("tgsi-interp", "fold")];
 const PASSES: Tests = &[("tgsi-passes", "lib"), ("tgsi-passes", "random")];
 
-const AREAS: [Area; 3] = [
+const AREAS: [Area; 4] = [
     Area {
         name: "folder",
         files: &[
@@ -79,8 +79,12 @@ const AREAS: [Area; 3] = [
             ("crates/tgsi/src/eval/vector.rs", EVAL),
             ("crates/tgsi/src/eval/wide.rs", EVAL),
             ("passes/src/const_fold.rs", PASSES),
-            ("passes/src/facts.rs", PASSES),
         ],
+        leave: &[],
+    },
+    Area {
+        name: "facts",
+        files: &[("passes/src/facts.rs", PASSES)],
         leave: &[],
     },
     Area {
