@@ -189,15 +189,17 @@ fn main() {
     let mut told = 0;
     loop {
         std::thread::sleep(Duration::from_millis(200));
-        let late: Vec<(u64, String)> = hunt.busy.lock().map_or_else(
-            |_| Vec::new(),
-            |mut busy| {
-                let patience = Duration::from_secs(hunt.request.patience);
-                busy.extract_if(.., |_, (since, _)| since.elapsed() > patience)
-                    .map(|(seed, (_, text))| (seed, text))
-                    .collect()
-            },
-        );
+        let mut late: Vec<(u64, String)> = Vec::new();
+        if let Ok(mut busy) = hunt.busy.lock() {
+            let patience = Duration::from_secs(hunt.request.patience);
+            busy.retain(|seed, (since, text)| {
+                let in_time = since.elapsed() <= patience;
+                if !in_time {
+                    late.push((*seed, std::mem::take(text)));
+                }
+                in_time
+            });
+        }
         for (seed, text) in late {
             println!("=== seed {seed} does not end: {text}");
             hunt.fault("does not end".into());
