@@ -339,6 +339,7 @@ fn mutate(text: &mut Vec<u8>, random: &mut Random) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn damaged_programs_survive_as_well() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for _ in 0..4000 {
