@@ -5,6 +5,8 @@
 //! value keeps its own operation; of the others in its class those come along whose operands exist
 //! before it.
 
+mod bounded;
+
 use std::time::Duration;
 
 use egg::{
@@ -16,6 +18,8 @@ use tgsi::Eval;
 use tgsi_ir::rewrite::{Edits, Node, PhiInputs, rebuild_from};
 use tgsi_ir::{Args, Function, LaneHint, VOp, Value, ix};
 use tgsi_rules::{Cond, Contract, Op, RuleSet, Term};
+
+use bounded::Bounded;
 
 use crate::acyclic::{Config, Graph, Made, Simplify};
 use crate::compile::{Liberties, Rules, holds, op_index, vop};
@@ -300,7 +304,7 @@ fn rewrite(rule: &tgsi_rules::Rule, moved: Vec<Var>, once: bool) -> Option<Rewri
         condition: asks,
         applier: pattern(&rule.rhs)?,
     };
-    Rewrite::new(rule.name.clone(), pattern(&rule.lhs)?, applier).ok()
+    Rewrite::new(rule.name.clone(), Bounded(pattern(&rule.lhs)?), applier).ok()
 }
 
 /// Whether all operations of a rule are on single words.

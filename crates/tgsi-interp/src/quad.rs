@@ -295,6 +295,11 @@ impl Quad {
             if fill < 3 {
                 return rng::hash(&[0x006e_616e, fill]) as u32 & 0x803f_ffff;
             }
+            // An operand handed on everywhere, with its sign or the other one: what meets it again
+            // must not depend on chance.
+            if fill < 5 {
+                return word ^ if fill == 4 { 0x8000_0000 } else { 0 };
+            }
             let h = rng::hash(&[0x006e_616e, fill, u64::from(pc), chan as u64]);
             // All ones and no payload are words that integer operations treat apart. A machine
             // may also pass an operand on, with either sign, and equal that operand.

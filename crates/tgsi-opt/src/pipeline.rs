@@ -121,8 +121,6 @@ pub(crate) fn optimize_watched(
     let best = state.best.filter(|_| run.wrong.is_none());
     fallback = run.wrong.take().or(fallback);
     let result = best.as_ref().map_or(program, |b| &b.program);
-    let joined = run.arrays_joined(result, &state.cost);
-    let joined = joined.filter(|_| fallback.is_none());
     let kept = run.reason.take();
     let kept = kept.filter(|_| !options.target.not_taken(result).is_empty());
     let rewriting = state.rewriting;
@@ -134,32 +132,19 @@ pub(crate) fn optimize_watched(
     } else {
         Vec::new()
     };
-    let mut outcome = match best {
+    let outcome = match best {
         Some(b) => Outcome {
             program: b.program,
             after: b.counts,
             unchanged: false,
-            temps_bound: Some(b.temps_bound),
-            temps_channel_bound: Some(b.temps_channel_bound),
-            instructions_bound: Some(b.instructions_bound),
+            temps_bound: b.temps_bound,
+            temps_channel_bound: b.temps_channel_bound,
+            instructions_bound: b.instructions_bound,
             rewriting,
             ..Outcome::input(program, before)
         },
         None => Outcome::input(program, before),
     };
-    if let Some((program, counts)) = joined {
-        // Arrays count whole in the bounds.
-        let saved = outcome.after.temps.saturating_sub(counts.temps);
-        let less = |bound: Option<u32>| bound.map(|b| b.saturating_sub(saved));
-        outcome = Outcome {
-            program,
-            after: counts,
-            unchanged: false,
-            temps_bound: less(outcome.temps_bound),
-            temps_channel_bound: less(outcome.temps_channel_bound),
-            ..outcome
-        };
-    }
     Outcome {
         kept,
         fallback,
@@ -236,9 +221,9 @@ struct Candidate {
     program: Program,
     counts: Counts,
     cost: Cost,
-    temps_bound: u32,
-    temps_channel_bound: u32,
-    instructions_bound: u32,
+    temps_bound: Option<u32>,
+    temps_channel_bound: Option<u32>,
+    instructions_bound: Option<u32>,
     /// What rules did in this round.
     rewriting: Rewriting,
     /// Where the program of the round before computed what each instruction does; only kept where
@@ -381,11 +366,14 @@ impl<'a, 'o> Run<'a, 'o> {
                     self.accept(state, better);
                     gained = true;
                 }
+                // Where two arrays are one, other stores are dead.
+                Ok(None) if self.join_arrays(input, state) => gained = true,
                 Ok(None) => break,
                 Err(reason) if self.round == 1 => return Err(reason),
                 Err(_) => break,
             }
             if single || self.skips(Stage::Rounds) {
+                self.join_arrays(input, state);
                 break;
             }
         }
@@ -620,7 +608,7 @@ impl<'a, 'o> Run<'a, 'o> {
             (Some(b), _) => {
                 let mixed = self.level >= Level::O2;
                 Ok(Some(Candidate {
-                    instructions_bound: lower_bound(f, &lir, &l, mixed),
+                    instructions_bound: Some(lower_bound(f, &lir, &l, mixed)),
                     ..b
                 }))
             }
@@ -654,9 +642,9 @@ impl<'a, 'o> Run<'a, 'o> {
             program,
             counts,
             cost,
-            temps_bound: low.temps_bound(),
-            temps_channel_bound: low.temps_channel_bound(),
-            instructions_bound: 0,
+            temps_bound: Some(low.temps_bound()),
+            temps_channel_bound: Some(low.temps_channel_bound()),
+            instructions_bound: None,
             rewriting: Rewriting::default(),
             origins: if self.options.explain {
                 low.origins()
@@ -666,12 +654,41 @@ impl<'a, 'o> Run<'a, 'o> {
         }))
     }
 
-    /// A result whose arrays share registers, with its counts, if that costs less than `bound`.
-    fn arrays_joined(&self, result: &Program, bound: &Cost) -> Option<(Program, Counts)> {
-        let program = arrays_joined(result).filter(|_| !self.skips(Stage::Arrays))?;
+    /// Lets arrays of the best result share registers; whether that costs less.
+    fn join_arrays(&self, input: &Program, state: &mut State) -> bool {
+        let result = state.best.as_ref().map_or(input, |b| &b.program);
+        if self.skips(Stage::Arrays) {
+            return false;
+        }
+        let Some(program) = arrays_joined(result) else {
+            return false;
+        };
         let counts = count_result(&program, self.input);
         let cost = Cost::of(&program, &counts, &self.options.target);
-        (cost < *bound && self.acceptable(&program)).then_some((program, counts))
+        if cost >= state.cost || !self.acceptable(&program) {
+            return false;
+        }
+        let best = state.best.take();
+        // Arrays count whole in the bounds.
+        let less = |bound: fn(&Candidate) -> Option<u32>| {
+            let best = best.as_ref()?;
+            let saved = best.counts.temps.saturating_sub(counts.temps);
+            Some(bound(best)?.saturating_sub(saved))
+        };
+        let (temps_bound, temps_channel_bound) =
+            (less(|b| b.temps_bound), less(|b| b.temps_channel_bound));
+        state.cost = cost;
+        state.best = Some(Candidate {
+            program,
+            counts,
+            cost,
+            temps_bound,
+            temps_channel_bound,
+            instructions_bound: best.as_ref().and_then(|b| b.instructions_bound),
+            rewriting: Rewriting::default(),
+            origins: Origins::default(),
+        });
+        true
     }
 
     /// Whether the target takes the result wherever it took the input.

@@ -142,3 +142,39 @@ fn a_fetch_binds_its_array_to_channels() {
     let (apart, shared) = temps(&body);
     assert_eq!(apart - shared, 4, "{apart} {shared}");
 }
+
+/// The first array is never read. Once it is in the registers of the second one, a store behind the
+/// last read is dead, and that is found at once.
+#[test]
+fn what_sharing_makes_dead_is_removed_at_once() {
+    let text = "VERT
+DCL CONST[0][0]
+DCL TEMP[0..5], LOCAL
+DCL TEMP[6..11], ARRAY(1), LOCAL
+DCL TEMP[12..15], ARRAY(2), LOCAL
+DCL TEMP[16..18], LOCAL
+DCL ADDR[1]
+IMM[0] INT32 {0, 0, 0, 0}
+  MOV TEMP[8].x, IMM[0]
+  MOV TEMP[14].x, IMM[0].xxxx
+  MAX TEMP[5].x, CONST[0].xxxx, IMM[0]
+  MOV ADDR[1].y, TEMP[5].xxxx
+  MOV TEMP[ADDR[1].y+7](1).z, IMM[0].xxxx
+  SWITCH IMM[0]
+  CASE IMM[0].xxxx
+  MOV ADDR[1].w, CONST[0]
+  MOV TEMP[16].w, IMM[0].xxxx
+  BGNLOOP
+    UIF TEMP[ADDR[1].w+12](2)
+      BRK
+    ENDIF
+  ENDLOOP
+  ENDSWITCH
+  END
+";
+    let (program, _) = tgsi::parse(text);
+    let first = optimize(&program, &Options::default());
+    let second = optimize(&first.program, &Options::default());
+    assert_eq!(first.after, second.after);
+    assert_eq!(first.after.temps, 7);
+}
