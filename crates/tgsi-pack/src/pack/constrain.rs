@@ -273,10 +273,17 @@ impl Packing {
         // Lanes that did not fit are packs of their own now, with demands too.
         let all: Vec<PackId> = self.blocks.iter().flatten().copied().collect();
         for &p in &all {
+            let first = self.packs[p as usize].nodes[0];
+            let before: SmallVec<[Opnd; 8]> =
+                SmallVec::from_slice(self.lir.words(&self.lir.nodes[first as usize]));
             let mut i = 0;
             // Packs may grow in number while lanes are detached, not in lanes.
             while let Some(&n) = self.packs[p as usize].nodes.get(i) {
-                self.demand(f, n, options);
+                if i == 0 || !self.is_dot(n) {
+                    self.demand(f, n, options);
+                } else {
+                    self.read_like(n, first, &before);
+                }
                 i += 1;
             }
         }
@@ -517,6 +524,21 @@ impl Packing {
                 );
             }
         }
+    }
+
+    /// Whether a node is a lane of a dot product: all lanes of its pack read the same words.
+    fn is_dot(&self, n: NodeId) -> bool {
+        let dot = |op: Opcode| matches!(op.info().shape, Shape::Dot(_));
+        matches!(self.lir.nodes[n as usize].what, What::Alu(op) if dot(op))
+    }
+
+    /// Lets a lane read what the first one of its pack reads now: copies of the words `before`.
+    fn read_like(&mut self, n: NodeId, first: NodeId, before: &[Opnd]) {
+        let (like, node) = (self.lir.nodes[first as usize], self.lir.nodes[n as usize]);
+        debug_assert_eq!(self.lir.words(&node), before, "lanes of one key");
+        let from = like.first as usize;
+        let words = from..from + like.word_count();
+        self.lir.opnds.copy_within(words, node.first as usize);
     }
 
     /// Operands that must stand in one register whatever it costs.
