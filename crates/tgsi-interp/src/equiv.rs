@@ -5,7 +5,7 @@ use tgsi::{File, Item, Program, Stage};
 use crate::exec::{Prepared, RunOptions, masked, run_code};
 use crate::inputs::{CaseStyle, Inputs};
 use crate::outcome::{Emitted, MaskedOutcome, Word};
-use crate::rng;
+use crate::rng::{self, UNIFORM};
 use crate::sampler::SmoothSampler;
 
 /// How close two words must be.
@@ -133,7 +133,7 @@ impl EquivReport {
 pub const FILLS: [u64; 3] = [1, 2, 0];
 
 /// Further fills, of many kinds, for a difference that may come of undefined words.
-const MORE_FILLS: std::ops::Range<u64> = 3..67;
+const MORE_FILLS: std::ops::Range<u64> = 3..UNIFORM + 8;
 
 /// Inputs of case `number`: a seed and a style.
 pub fn case_inputs(options: &EquivOptions, number: u32) -> (u64, CaseStyle) {

@@ -300,6 +300,9 @@ impl Quad {
             if fill < 5 {
                 return word ^ if fill == 4 { 0x8000_0000 } else { 0 };
             }
+            if fill >= rng::UNIFORM {
+                return (fill - rng::UNIFORM) as u32;
+            }
             let h = rng::hash(&[0x006e_616e, fill, u64::from(pc), chan as u64]);
             // All ones and no payload are words that integer operations treat apart. A machine
             // may also pass an operand on, with either sign, and equal that operand.

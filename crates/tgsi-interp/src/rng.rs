@@ -56,6 +56,10 @@ const APART: [u32; 8] = [
     0x3f80_0000,
 ];
 
+/// From this fill on all unknown words are zero and all NaNs end in the same few bits, by the fill: what
+/// a small index makes of both then does not depend on which register a word is in.
+pub(crate) const UNIFORM: u64 = 67;
+
 /// The unknown word of a register channel: for fill 0 zero, for 1 and 2 moderate floats
 /// of opposite signs, so that few tests on them come out alike, beyond that by turns
 /// any bits or words that operations treat apart, small integers, floats of any size, and
@@ -72,7 +76,7 @@ pub(crate) fn fill_word(fill: u64, place: u64) -> u32 {
     let float = |exponent: u32| sign | exponent << 23 | fraction;
     let size = (h >> 32) as u32;
     match (fill, fill % 4) {
-        (0, _) => 0,
+        (0 | UNIFORM.., _) => 0,
         (1 | 2, _) | (_, 3) => float(126 + size % 6),
         (_, 0) if size.is_multiple_of(2) => APART[(size >> 1) as usize % APART.len()],
         (_, 0) => h as u32,
