@@ -256,7 +256,7 @@ impl Quad {
                 m.flags.read_unset |= mask & 8 != 0;
                 result[3] = rng::fill_word(m.fill, rng::hash(&[0x0078_7064, lane as u64]));
             }
-            Self::free_nans(m, inst, self.flow.pc, &mut result);
+            Self::free_nans(m, inst, self.flow.pc, &words[..count], &mut result);
             let made = if inst.made == Made::Bits {
                 made_of_bits(&srcs, &result)
             } else {
@@ -277,7 +277,7 @@ impl Quad {
     /// A float operation that gives NaN gives any NaN: it is one of the words that the fill decides.
     /// Copies and selections pass the NaN on that they get. From fill 3 on each channel of each
     /// instruction has a NaN of its own: the bits of two must not seem to agree.
-    fn free_nans(m: &mut Machine, inst: &Decoded, pc: u32, words: &mut Vec4) {
+    fn free_nans(m: &mut Machine, inst: &Decoded, pc: u32, operands: &[Vec4], words: &mut Vec4) {
         let wide = match inst.made {
             Made::Float => false,
             Made::Double => true,
@@ -291,14 +291,25 @@ impl Quad {
             return;
         }
         let fill = m.fill;
+        let componentwise = inst.op.info().shape == tgsi::Shape::Comp && !wide;
         let any = |chan: usize, word: u32| {
             if fill < 3 {
                 return rng::hash(&[0x006e_616e, fill]) as u32 & 0x803f_ffff;
             }
-            // An operand handed on everywhere, with its sign or the other one: what meets it again
-            // must not depend on chance.
-            if fill < 5 {
-                return word ^ if fill == 4 { 0x8000_0000 } else { 0 };
+            // The first or the last operand that is a NaN handed on everywhere, with its sign or the
+            // other one: what meets it again must not depend on chance.
+            if fill < 7 {
+                let channels = if componentwise { chan..chan + 1 } else { 0..4 };
+                let mut nans = operands
+                    .iter()
+                    .flat_map(|o| &o[channels.clone()])
+                    .filter(|o| f32::from_bits(**o).is_nan());
+                let nan = if fill % 2 == 1 {
+                    nans.next()
+                } else {
+                    nans.next_back()
+                };
+                return nan.copied().unwrap_or(word) ^ if fill < 5 { 0 } else { 0x8000_0000 };
             }
             if fill >= rng::UNIFORM {
                 return (fill - rng::UNIFORM) as u32;

@@ -257,6 +257,22 @@ fn a_nan_may_equal_its_operand() {
     );
 }
 
+/// Of two operands that are NaNs either may be the one that is handed on, in whatever channel.
+#[test]
+fn a_nan_may_be_either_operand() {
+    let many = EquivOptions {
+        cases: 0,
+        special_cases: 4000,
+        ..options()
+    };
+    let r = report(
+        "LRP TEMP[0].yz, IMM[0].xxxx, IN[0], IN[0].wwww\nUSNE OUT[0].x, IN[0].wwww, TEMP[0].yyyy",
+        "LRP TEMP[0].x, IMM[0].xxxx, IN[0].yyyy, IN[0].wwww\nUSNE OUT[0].x, TEMP[0].xxxx, IN[0].wwww",
+        &many,
+    );
+    assert!(r.is_equal() && r.compared_words > 0, "{r:#?}");
+}
+
 /// A word with a sign modifier of 32 bits is no half of a 64-bit result any more.
 #[test]
 fn modified_halves_are_words_of_their_own() {
