@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tgsi::{Opcode, Shape};
+use tgsi::{Opcode, Shape, Ty};
 use tgsi_ir::Function;
 
 use super::{Home, Kind, Pack, PackId, PackOptions, Packing, narrows};
@@ -514,7 +514,7 @@ impl Packing {
             if held.len() + new > options.addresses as usize || often && !moves {
                 let pair = node.lens[k] == 2
                     && matches!(node.what, What::Alu(op) if !matches!(op.info().shape, Shape::Dot(_)));
-                self.gather(n, k, pair);
+                self.gather_plain(n, k, pair);
             } else {
                 held.extend(
                     addrs
@@ -574,7 +574,7 @@ impl Packing {
                 fits = !words.iter().any(|o| matches!(o.r, Ref::Imm(_)));
             }
             if !fits {
-                self.gather(n, k, pair);
+                self.gather_plain(n, k, pair);
             }
             let coordinate = |m: &tgsi_ir::Multi| k == 0 && m.inst.op.info().shape == Shape::Tex;
             if options.plain_coordinates && multi.is_some_and(coordinate) {
@@ -634,6 +634,35 @@ impl Packing {
                 false
             }
             _ => false,
+        }
+    }
+
+    /// As [`Self::gather`], but modifiers of integers and of doubles stay where they are: those of a MOV
+    /// would be of floats.
+    fn gather_plain(&mut self, n: NodeId, k: usize, pair: bool) {
+        let node = self.lir.nodes[n as usize];
+        let float = match node.what {
+            What::Alu(op) => matches!(op.info().src_ty.get(k), None | Some(Ty::F | Ty::Any)),
+            What::Multi(_) => true,
+        };
+        let first = node.first as usize + node.lens[..k].iter().map(|&l| l as usize).sum::<usize>();
+        let words = first..first + node.lens[k] as usize;
+        let signs = |o: &Opnd| (o.neg, o.abs);
+        let Some(wanted) = self.lir.opnds[words.clone()].first().map(signs) else {
+            return;
+        };
+        let alike = self.lir.opnds[words.clone()]
+            .iter()
+            .all(|o| signs(o) == wanted);
+        if float || !alike {
+            return self.gather(n, k, pair);
+        }
+        for o in &mut self.lir.opnds[words.clone()] {
+            (o.neg, o.abs) = (false, false);
+        }
+        self.gather(n, k, pair);
+        for o in &mut self.lir.opnds[words] {
+            (o.neg, o.abs) = wanted;
         }
     }
 
