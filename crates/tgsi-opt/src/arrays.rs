@@ -1,16 +1,15 @@
 //! Temporaries of indexed arrays: arrays that are never in use together share registers, and arrays
 //! that use few channels stand side by side.
 //!
-//! Works on the last result, for rounds behind it would take two arrays in one register for one that
-//! is written in two places.
+//! Works on what rounds gain no more on, for those behind it take two arrays in one register for one
+//! that is written in two places.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tgsi::usage::{Pairing, pairing, src_mask};
-use tgsi::{Decl, File, Inst, Item, Opcode, Program, Register, Shape, Src};
+use tgsi::{Decl, File, Inst, Item, Program, Register, Shape};
 
-/// All four channels.
-const ALL: u8 = 15;
+use crate::syntax::{ALL, Loops, channels_read};
 
 /// More arrays than this are left as they are: each is compared with all before it.
 const MOST_ARRAYS: usize = 256;
@@ -103,12 +102,6 @@ fn array_of(arrays: &[Array], reg: &Register) -> Result<Option<usize>, ()> {
         .position(|a| a.first <= base && base <= a.last))
 }
 
-/// The channels of its register that an operand reads.
-fn channels_read(src: &Src, mask: u8) -> u8 {
-    let read = (0..4).filter(|i| mask >> i & 1 != 0);
-    read.fold(0, |m, i| m | 1 << src.swizzle[i])
-}
-
 /// Whether the channels of the result of an instruction may be exchanged with its operands'.
 fn movable(inst: &Inst) -> bool {
     let shape = matches!(
@@ -120,18 +113,8 @@ fn movable(inst: &Inst) -> bool {
 
 /// Finds out how arrays are used.
 fn scan(program: &Program, arrays: &mut [Array]) -> Option<()> {
-    let mut loops: Vec<(usize, usize)> = Vec::new();
-    let mut open = Vec::new();
+    let loops = Loops::of(program)?;
     for (at, inst) in program.insts.iter().enumerate() {
-        match inst.op {
-            Opcode::Bgnloop | Opcode::Bgnfor | Opcode::Rep => open.push(at),
-            Opcode::Endloop | Opcode::Endfor | Opcode::Endrep => {
-                loops.extend(open.pop().map(|begin| (begin, at)));
-            }
-            // What a subroutine uses is in use wherever it is called from.
-            Opcode::Cal | Opcode::Callnz | Opcode::Bgnsub => return None,
-            _ => {}
-        }
         let wide = pairing(inst.op) != Pairing::Narrow;
         let mut name = |reg: &Register, channels: u8, fixed: bool| -> Option<()> {
             if let Some(a) = array_of(arrays, reg).ok()? {
@@ -153,15 +136,7 @@ fn scan(program: &Program, arrays: &mut [Array]) -> Option<()> {
         }
     }
     for array in arrays {
-        // Inner loops come before those around them.
-        for &(begin, end) in &loops {
-            if let Some(span) = &mut array.span
-                && begin <= span.1
-                && span.0 <= end
-            {
-                *span = (span.0.min(begin), span.1.max(end));
-            }
-        }
+        array.span = array.span.map(|span| loops.around(span));
     }
     Some(())
 }

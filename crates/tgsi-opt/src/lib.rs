@@ -18,6 +18,7 @@ mod lower;
 mod options;
 mod pipeline;
 mod shapes;
+mod syntax;
 mod text;
 mod verified;
 

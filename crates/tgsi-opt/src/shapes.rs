@@ -17,8 +17,7 @@ use tgsi_target::{
     Class, Constants, Immediates, ShapeFault, ShapeRule, Target, class, count, needs, shape_faults,
 };
 
-/// All four channels.
-const ALL: u8 = 15;
+use crate::syntax::{ALL, Loops, channels_read};
 
 /// The program with its operands in the shapes of the target, as far as that goes; nothing if they
 /// are already.
@@ -121,16 +120,10 @@ fn used_channels(program: &Program) -> FxHashMap<Register, u8> {
     for inst in &program.insts {
         for (k, src) in inst.srcs.iter().enumerate() {
             let mask = src_mask(inst, k, ALL);
-            *used.entry(src.reg).or_default() |= swizzled(src, mask);
+            *used.entry(src.reg).or_default() |= channels_read(src, mask);
         }
     }
     used
-}
-
-/// The channels of its register that an operand reads.
-fn swizzled(src: &Src, mask: u8) -> u8 {
-    let read = (0..4).filter(|i| mask >> i & 1 != 0);
-    read.fold(0, |m, i| m | 1 << src.swizzle[i])
 }
 
 /// How many instructions read each register among too many of its kind.
@@ -279,7 +272,7 @@ fn exact(program: &Program, count: usize) -> Vec<Vec<u8>> {
         }
         for (k, src) in inst.srcs.iter().enumerate() {
             if let Some(r) = temp(&src.reg).and_then(|r| live.get_mut(r as usize)) {
-                *r |= swizzled(src, src_mask(inst, k, ALL));
+                *r |= channels_read(src, src_mask(inst, k, ALL));
             }
         }
         for offset in &inst.offsets {
@@ -295,22 +288,12 @@ fn exact(program: &Program, count: usize) -> Vec<Vec<u8>> {
 /// Live channels of a program with control flow: from the first to the last instruction that names
 /// them, and through every loop that one of these is in.
 fn by_ranges(program: &Program, count: usize) -> Vec<Vec<u8>> {
-    let mut loops: Vec<(usize, usize)> = Vec::new();
-    let mut open = Vec::new();
+    let Some(loops) = Loops::of(program) else {
+        return vec![vec![ALL; count]; program.insts.len()];
+    };
     // From where to where, by register and channel.
     let mut ranges: Vec<[Option<(usize, usize)>; 4]> = vec![[None; 4]; count];
     for (at, inst) in program.insts.iter().enumerate() {
-        match inst.op {
-            Opcode::Bgnloop | Opcode::Bgnfor | Opcode::Rep => open.push(at),
-            Opcode::Endloop | Opcode::Endfor | Opcode::Endrep => {
-                loops.extend(open.pop().map(|begin| (begin, at)));
-            }
-            // What a subroutine names lives wherever it is called from.
-            Opcode::Cal | Opcode::Bgnsub | Opcode::Callnz => {
-                return vec![vec![ALL; count]; program.insts.len()];
-            }
-            _ => {}
-        }
         let mut name = |reg: &Register, mask: u8| {
             let range = temp(reg).and_then(|r| ranges.get_mut(r as usize));
             for (c, range) in range.into_iter().flatten().enumerate() {
@@ -322,22 +305,14 @@ fn by_ranges(program: &Program, count: usize) -> Vec<Vec<u8>> {
         inst.dsts.iter().for_each(|d| name(&d.reg, d.mask));
         inst.offsets.iter().for_each(|o| name(&o.reg, ALL));
         for (k, src) in inst.srcs.iter().enumerate() {
-            name(&src.reg, swizzled(src, src_mask(inst, k, ALL)));
+            name(&src.reg, channels_read(src, src_mask(inst, k, ALL)));
         }
     }
     let mut live = vec![vec![0; count]; program.insts.len()];
     for (reg, channels) in ranges.iter().enumerate() {
         for (c, range) in channels.iter().enumerate() {
-            let Some((mut first, mut last)) = *range else {
-                continue;
-            };
-            // Inner loops come before those around them.
-            for &(begin, end) in &loops {
-                if begin <= last && first <= end {
-                    first = first.min(begin);
-                    last = last.max(end);
-                }
-            }
+            let Some(range) = *range else { continue };
+            let (first, last) = loops.around(range);
             live[first..=last].iter_mut().for_each(|l| l[reg] |= 1 << c);
         }
     }
@@ -840,7 +815,7 @@ fn ordered(inst: &Inst, parts: SmallVec<[u8; 4]>) -> Option<SmallVec<[u8; 4]>> {
     let dst = inst.dsts[0].reg;
     let reads = |part: u8| {
         let same = inst.srcs.iter().filter(|s| s.reg == dst);
-        same.fold(0, |m, s| m | swizzled(s, part))
+        same.fold(0, |m, s| m | channels_read(s, part))
     };
     if dst.index.addr.is_some() {
         return (inst.srcs.iter().all(|s| s.reg.file != dst.file)).then_some(parts);

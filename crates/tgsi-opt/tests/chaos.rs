@@ -1,29 +1,15 @@
 //! Whatever heuristics say, what is made has to be right: chance decides in their place.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 
 use tgsi::Program;
 use tgsi_interp::equiv::{EquivOptions, compare};
 use tgsi_opt::{Contract, Level, Options, Outcome, Profile, optimize};
 use tgsi_target::{Cost, Target, count, count_result};
 
-fn corpus() -> Vec<(PathBuf, Program)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("the corpus")
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "tgsi"))
-        .collect();
-    found.sort();
-    assert!(found.len() > 50);
-    let read = |p: PathBuf| {
-        let text = fs::read_to_string(&p).expect("text");
-        (p, tgsi::parse(&text).0)
-    };
-    found.into_iter().map(read).collect()
-}
+use common::corpus;
 
 fn options(level: Level, target: &str, seed: u64) -> Options {
     Options {

@@ -1,33 +1,15 @@
 //! What `Options::verify` proves, refuses and reports.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod common;
 
 use tgsi::Program;
 use tgsi_interp::equiv::{EquivOptions, compare};
 use tgsi_opt::{FallbackKind, Fault, Level, Options, Outcome, Profile, Stage, optimize};
 
+use common::corpus;
+
 fn parsed(text: &str) -> Program {
     tgsi::parse(text).0
-}
-
-fn corpus() -> Vec<(PathBuf, Program)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("the corpus")
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "tgsi"))
-        .collect();
-    found.sort();
-    assert!(found.len() > 50);
-    found
-        .into_iter()
-        .map(|p| {
-            let text = fs::read_to_string(&p).expect("text");
-            (p, parsed(&text))
-        })
-        .collect()
 }
 
 fn options(level: Level, profile: Profile) -> Options {
